@@ -1,0 +1,16 @@
+/** Native CRC-32C from `@node-rs/crc32` where its prebuilt binary loads; otherwise the portable table stays. */
+
+import { createRequire } from 'node:module'
+import { setNativeCrc32c } from '../base/crc32c.js'
+
+/** Tries the native package and says which implementation is in use. */
+export function loadNativeCrc32c(): 'native' | 'portable' {
+	try {
+		const native = createRequire(import.meta.url)('@node-rs/crc32') as typeof import('@node-rs/crc32')
+		setNativeCrc32c((bytes, previous) => native.crc32c(bytes as Buffer, previous))
+		return 'native'
+	} catch {
+		// No binary for this platform: slower, and just as right.
+		return 'portable'
+	}
+}
