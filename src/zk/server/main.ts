@@ -1,0 +1,74 @@
+/**
+ * Entry of the embedded ZooKeeper as a process of its own; started by `cli/embedded-zookeeper.ts` and `kcli zk start`.
+ *
+ *   node main.js --listen 127.0.0.1:2181 --data-dir D [--tick-ms N] [--min-timeout-ms N] [--max-timeout-ms N] [--attached]
+ *
+ * Prints `zookeeper HOST:PORT` once it serves. SIGTERM and SIGINT end it flushed; with `--attached` so does the end of
+ * its stdin, which is how it learns that its parent died. Exit 0 after a stop, 1 with one line on stderr otherwise.
+ */
+
+import { nodeRuntime } from '../../runtime/node-runtime.js'
+import { startZkServer, type ZkServerOptions } from './server.js'
+
+/** A stop that takes longer ends the process all the same: what was acknowledged is in the log. */
+const STOP_MS = 900
+
+function argument(name: string): string | undefined {
+	const at = process.argv.indexOf(`--${name}`)
+	return at < 0 ? undefined : process.argv[at + 1]
+}
+
+function milliseconds(name: string): number | undefined {
+	const text = argument(name)
+	if (text === undefined) return undefined
+	if (!/^[1-9][0-9]{0,8}$/.test(text)) throw new Error(`--${name} wants milliseconds, not ${text}`)
+	return Number(text)
+}
+
+function readOptions(): ZkServerOptions {
+	const listen = argument('listen') ?? '127.0.0.1:2181'
+	const parts = /^\[?([^\]]*)\]?:([0-9]{1,5})$/.exec(listen)
+	if (parts === null || Number(parts[2]) > 65_535) throw new Error(`--listen wants host:port, not ${listen}`)
+	const dataDir = argument('data-dir')
+	if (dataDir === undefined) throw new Error('--data-dir is missing')
+	const tickMs = milliseconds('tick-ms')
+	const sessionTimeoutMinMs = milliseconds('min-timeout-ms')
+	const sessionTimeoutMaxMs = milliseconds('max-timeout-ms')
+	return {
+		host: parts[1] as string,
+		port: Number(parts[2]),
+		dataDir,
+		...(tickMs === undefined ? {} : { tickMs }),
+		...(sessionTimeoutMinMs === undefined ? {} : { sessionTimeoutMinMs }),
+		...(sessionTimeoutMaxMs === undefined ? {} : { sessionTimeoutMaxMs }),
+		onFailure: (error) => fail(error),
+	}
+}
+
+function fail(error: unknown): never {
+	process.stderr.write(`zookeeper: ${error instanceof Error ? error.message : String(error)}\n`)
+	process.exit(1)
+}
+
+async function main(): Promise<void> {
+	const runtime = nodeRuntime()
+	const server = await startZkServer(runtime, readOptions())
+	const stop = (): void => {
+		runtime.clock.after(STOP_MS, () => process.exit(0))
+		server.stop().then(() => process.exit(0), fail)
+	}
+	process.on('SIGTERM', stop)
+	process.on('SIGINT', stop)
+	if (process.argv.includes('--attached')) {
+		// Ctrl-C reaches the whole group: the parent decides when we end.
+		process.off('SIGINT', stop)
+		process.on('SIGINT', () => undefined)
+		process.stdin.on('close', stop)
+		process.stdin.on('error', () => undefined)
+		process.stdin.resume()
+	}
+	process.stdout.on('error', () => undefined)
+	process.stdout.write(`zookeeper ${server.address}\n`)
+}
+
+main().catch(fail)
