@@ -4,6 +4,8 @@
  * `crypto` randomness or `process` (held by `test/tidy.test.ts`).
  */
 
+import type { Compression } from '../base/compression.js'
+
 /** A pending timer. `cancel` is idempotent; after it the callback never runs. */
 export interface Timer {
 	cancel(): void
@@ -193,10 +195,30 @@ export interface Network {
 	connect(options: ConnectOptions): Promise<Socket>
 }
 
+/** A name held by this process; let go by `release`, or by the system when the process ends. */
+export interface HostClaim {
+	release(): Promise<void>
+}
+
+/** What a process can know of its machine, and the names it can hold there against other processes. */
+export interface Host {
+	readonly pid: number
+	/** When the process began, ms since 1970. */
+	readonly startedMs: number
+	/** Changes with each boot of the machine; empty where the system does not say. */
+	readonly bootId: string
+	/** Claims a directory for this process; null when another live process has it. */
+	claim(directory: string): Promise<HostClaim | null>
+	/** Process that holds an advisory lock on the file with this inode; null when none, or where the system does not say. */
+	lockHolder(inode: number): number | null
+}
+
 /** All ports together, as every part of the program receives them. */
 export interface Runtime {
 	readonly clock: Clock
 	readonly random: Random
 	readonly disk: Disk
 	readonly network: Network
+	readonly host: Host
+	readonly compression: Compression
 }

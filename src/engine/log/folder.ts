@@ -1,0 +1,126 @@
+/**
+ * The files of a partition's folder at start: leftovers of deletions and of the cleaner are settled (20.6), what belongs
+ * to a segment is told from what does not; `partition.metadata` is read and written (19.11).
+ */
+
+import { parsePartitionKey, type TopicId, type TopicPartition } from '../../base/ids.js'
+import type { Logger } from '../../runtime/logger.js'
+import type { Disk } from '../../runtime/ports.js'
+import { CheckpointError, readTextFile, replaceFile } from './checkpoint.js'
+import { segmentName } from './segment.js'
+
+export const METADATA_FILE = 'partition.metadata'
+const NAME_MAX = 255
+
+/** What stands in a folder once it is tidy. */
+export interface FolderFiles {
+	/** Base offsets of `.log` files, ascending. */
+	readonly bases: readonly number[]
+	/** Names of index files that exist. */
+	readonly names: ReadonlySet<string>
+	/** Offsets of `.snapshot` files. */
+	readonly snapshots: readonly number[]
+}
+
+const SEGMENT_FILE = /^(\d{20})\.(log|index|timeindex|txnindex|snapshot)(\.cleaned|\.swap|\.deleted)?$/
+
+interface Found {
+	readonly name: string
+	readonly base: number
+	readonly kind: string
+	readonly state: string
+}
+
+function list(disk: Disk, directory: string): Found[] {
+	const found: Found[] = []
+	for (const { name, isDirectory } of disk.listNow(directory)) {
+		const match = isDirectory ? null : SEGMENT_FILE.exec(name)
+		if (match === null) continue
+		found.push({ name, base: Number(match[1]), kind: match[2] ?? '', state: match[3] ?? '' })
+	}
+	return found
+}
+
+/**
+ * Removes `.deleted` and `.cleaned` files, brings `.swap` files into place and drops indexes without a log. A `.swap` at
+ * or above the lowest `.cleaned` offset belongs to a cleaning that did not end: it goes first.
+ */
+export function tidyFolder(disk: Disk, directory: string, logger: Logger): FolderFiles {
+	let files = list(disk, directory)
+	let cleanedMin = Number.POSITIVE_INFINITY
+	for (const file of files) if (file.state === '.cleaned') cleanedMin = Math.min(cleanedMin, file.base)
+	let isChanged = false
+	for (const file of files) {
+		const isStale = file.state === '.swap' && file.base >= cleanedMin
+		if (file.state !== '.deleted' && file.state !== '.cleaned' && !isStale) continue
+		disk.removeNow(disk.join(directory, file.name))
+		isChanged = true
+	}
+	for (const file of files) {
+		if (file.state !== '.swap' || file.base >= cleanedMin) continue
+		const plain = file.name.slice(0, -'.swap'.length)
+		logger.info('a finished cleaning is put in place', { file: disk.join(directory, plain) })
+		disk.renameNow(disk.join(directory, file.name), disk.join(directory, plain))
+		isChanged = true
+	}
+	if (isChanged) {
+		disk.syncDirectoryNow(directory)
+		files = list(disk, directory)
+	}
+	const bases = files.filter((file) => file.kind === 'log').map((file) => file.base)
+	const hasLog = new Set(bases)
+	const names = new Set<string>()
+	for (const file of files) {
+		if (file.kind === 'log' || file.kind === 'snapshot') continue
+		if (hasLog.has(file.base)) names.add(file.name)
+		else disk.removeNow(disk.join(directory, file.name))
+	}
+	const snapshots = files.filter((file) => file.kind === 'snapshot').map((file) => file.base)
+	return { bases: bases.sort((a, b) => a - b), names, snapshots }
+}
+
+export function hasIndexes(files: FolderFiles, base: number): boolean {
+	const stem = segmentName(base)
+	return files.names.has(`${stem}.index`) && files.names.has(`${stem}.timeindex`)
+}
+
+/** Topic id of the partition in `directory`, null when the file is absent. Throws {@link CheckpointError}. */
+export function readPartitionMetadata(disk: Disk, directory: string): TopicId | null {
+	const path = disk.join(directory, METADATA_FILE)
+	const text = readTextFile(disk, path)
+	if (text === null) return null
+	const match = /^version: 0\ntopic_id: ([A-Za-z0-9_-]{22})\n?$/.exec(text)
+	if (match === null) throw new CheckpointError(path, 'not version 0 with a topic id')
+	return match[1] as TopicId
+}
+
+export function writePartitionMetadata(disk: Disk, directory: string, topicId: TopicId): void {
+	replaceFile(disk, directory, METADATA_FILE, `version: 0\ntopic_id: ${topicId}\n`)
+}
+
+/** What the name of a folder in a data dir says. */
+export type FolderName =
+	| { readonly kind: 'partition'; readonly key: TopicPartition }
+	| { readonly kind: 'deleted' | 'future' | 'stray' }
+	| { readonly kind: 'other' }
+
+const SUFFIXED = /\.[0-9a-f]{32}-(delete|future|stray)$/
+
+/** Reads a folder name, split at its last separators only (KAFKA-5232: topics have dots and dashes). */
+export function readFolderName(name: string): FolderName {
+	const suffixed = SUFFIXED.exec(name)
+	if (suffixed !== null) {
+		return { kind: suffixed[1] === 'delete' ? 'deleted' : suffixed[1] === 'future' ? 'future' : 'stray' }
+	}
+	const key = parsePartitionKey(name)
+	return key === null ? { kind: 'other' } : { kind: 'partition', key }
+}
+
+/** `<topic>-<partition>.<32 hex>-delete`, the topic cut so that it fits a file name (19.1). */
+export function suffixedName(key: string, randomHex: string, suffix: 'delete' | 'future' | 'stray'): string {
+	const ending = `.${randomHex}-${suffix}`
+	const dash = key.lastIndexOf('-')
+	const partition = key.slice(dash)
+	const topic = key.slice(0, Math.min(dash, NAME_MAX - ending.length - partition.length))
+	return `${topic}${partition}${ending}`
+}

@@ -1,0 +1,442 @@
+/**
+ * All logs of a broker: opens its data dirs, loads every partition folder, makes and deletes logs, runs the periodic work
+ * (retention, flush, checkpoints, expiry of producers), and ends clean. A disk error takes one dir offline and the rest
+ * goes on (20.11). The composition root makes one; the replica layer uses it.
+ */
+
+import { assert } from '../../base/assert.js'
+import { type PartitionKey, partitionKey, type TopicId, type TopicPartition } from '../../base/ids.js'
+import { errorText, type Logger } from '../../runtime/logger.js'
+import { type Clock, type Disk, DiskError, type HostClaim, type Runtime, type Timer } from '../../runtime/ports.js'
+import { CheckpointError } from './checkpoint.js'
+import { DataDir } from './data-dir.js'
+import { lockDirectory } from './dir-lock.js'
+import { suffixedName } from './folder.js'
+import type { LogConfig } from './log-config.js'
+import type { LogServices } from './log-core.js'
+import { LogLoader } from './log-loader.js'
+import { readMetaProperties, writeMetaProperties } from './meta-properties.js'
+import { PartitionLog } from './partition-log.js'
+import { loadLog } from './recovery.js'
+import { TailCache } from './tail-cache.js'
+import { WriteMode } from './write-mode.js'
+
+/** Broker settings that the log layer reads, in ms and bytes. Infinity: never. */
+export interface LogManagerSettings {
+	readonly dataDirs: readonly string[]
+	readonly retentionCheckMs: number
+	readonly flushCheckMs: number
+	readonly recoveryPointCheckpointMs: number
+	readonly logStartCheckpointMs: number
+	readonly initialTaskDelayMs: number
+	readonly producerExpirationMs: number
+	readonly producerExpirationCheckMs: number
+	readonly tailCacheBytes: number
+	readonly decompressedBytesMax: number
+}
+
+/** Apache Kafka 3.9's defaults. */
+export const DEFAULT_LOG_SETTINGS: Omit<LogManagerSettings, 'dataDirs'> = {
+	retentionCheckMs: 300_000,
+	flushCheckMs: Number.POSITIVE_INFINITY,
+	recoveryPointCheckpointMs: 60_000,
+	logStartCheckpointMs: 60_000,
+	initialTaskDelayMs: 30_000,
+	producerExpirationMs: 86_400_000,
+	producerExpirationCheckMs: 600_000,
+	tailCacheBytes: 64 * 1024 * 1024,
+	decompressedBytesMax: 64 * 1024 * 1024,
+}
+
+/** The data dirs belong to another broker or cluster, or contradict each other (19.14). */
+export class DataDirMismatchError extends Error {
+	override readonly name = 'DataDirMismatchError'
+}
+
+/** What the manager tells its owner. */
+export interface LogManagerEvents {
+	/** A dir went offline; `partitions` stood on it and answer 56 from now on. */
+	readonly onDirFailed: (path: string, partitions: readonly TopicPartition[], error: DiskError) => void
+}
+
+/** Who the data must belong to. */
+export interface LogIdentity {
+	readonly clusterId: string
+	readonly brokerId: number
+}
+
+export interface OpenOptions extends LogIdentity {
+	/** Configuration of a topic whose folder is found; called once for each folder. */
+	readonly configFor: (topic: string) => LogConfig
+}
+
+interface Entry {
+	readonly log: PartitionLog
+	readonly dir: DataDir
+}
+
+export class LogManager {
+	readonly #runtime: Runtime
+	readonly #disk: Disk
+	readonly #clock: Clock
+	readonly #logger: Logger
+	readonly #settings: LogManagerSettings
+	readonly #events: LogManagerEvents
+	readonly #tails: TailCache
+	readonly #dirs: DataDir[] = []
+	readonly #services = new Map<DataDir, LogServices>()
+	readonly #claims: HostClaim[] = []
+	readonly #logs = new Map<PartitionKey, Entry>()
+	readonly #creating = new Map<PartitionKey, Promise<PartitionLog>>()
+	readonly #highWatermarks = new Map<string, number>()
+	readonly #timers = new Set<Timer>()
+	#isClosed = false
+
+	constructor(runtime: Runtime, settings: LogManagerSettings, logger: Logger, events: LogManagerEvents) {
+		this.#runtime = runtime
+		this.#disk = runtime.disk
+		this.#clock = runtime.clock
+		this.#logger = logger.scoped('log')
+		this.#settings = settings
+		this.#events = events
+		this.#tails = new TailCache(settings.tailCacheBytes)
+		for (const path of settings.dataDirs)
+			this.#dirs.push(new DataDir(this.#disk, this.#disk.absolute(path), this.#logger))
+	}
+
+	/** Ids in the data dirs, null for a dir that has none yet. To learn a stored cluster or broker id before `open`. */
+	storedIdentities(): { path: string; clusterId: string | null; brokerId: number | null }[] {
+		return this.#dirs.map((dir) => {
+			const meta = readMetaProperties(this.#disk, dir.path)
+			return { path: dir.path, clusterId: meta?.clusterId ?? null, brokerId: meta?.brokerId ?? null }
+		})
+	}
+
+	/** Takes the folder locks. Before `open`; throws `DirLockedError` and lets go of those it had. */
+	async lock(): Promise<void> {
+		try {
+			for (const dir of this.#dirs) {
+				this.#disk.makeDirectoryNow(dir.path)
+				this.#claims.push(await lockDirectory(this.#disk, this.#runtime.host, dir.path))
+			}
+		} catch (error) {
+			await this.#releaseClaims()
+			throw error
+		}
+	}
+
+	/**
+	 * Checks or writes `meta.properties`, loads all folders and starts the periodic work. Throws
+	 * {@link DataDirMismatchError}; a dir that fails on the way goes offline, and only all of them failing throws.
+	 */
+	async open(options: OpenOptions): Promise<void> {
+		for (const dir of this.#dirs) {
+			await this.#onDir(dir, () => this.#openDir(dir, options))
+		}
+		const failure = this.#dirs.every((dir) => !dir.isOnline) ? this.#dirs[0]?.failure : null
+		if (failure !== null && failure !== undefined) throw failure
+		const { retentionCheckMs, flushCheckMs, recoveryPointCheckpointMs, logStartCheckpointMs } = this.#settings
+		this.#every(retentionCheckMs, () => this.#retainAll())
+		this.#every(flushCheckMs, () => this.#flushDue())
+		this.#every(recoveryPointCheckpointMs, () => this.#checkpoint('recoveryPoints'))
+		this.#every(logStartCheckpointMs, () => this.#checkpoint('logStarts'))
+		this.#every(this.#settings.producerExpirationCheckMs, () => {
+			for (const { log } of this.#logs.values()) log.expireProducers(this.#clock.wallMs())
+		})
+	}
+
+	/** The log of a partition, null when there is none here. */
+	get(key: PartitionKey): PartitionLog | null {
+		return this.#logs.get(key)?.log ?? null
+	}
+
+	all(): PartitionLog[] {
+		return [...this.#logs.values()].map((entry) => entry.log)
+	}
+
+	/** Data dirs in the order of configuration. */
+	dirs(): readonly { readonly path: string; readonly isOnline: boolean }[] {
+		return this.#dirs
+	}
+
+	/** Data dir that a partition stands in, null when it has no log. */
+	dirOf(key: PartitionKey): string | null {
+		return this.#logs.get(key)?.dir.path ?? null
+	}
+
+	/** The log, made in the online dir with the fewest partitions when absent (20.12). Rejects with `DiskError`. */
+	getOrCreate(partition: TopicPartition, topicId: TopicId | null, config: LogConfig): Promise<PartitionLog> {
+		const key = partitionKey(partition.topic, partition.partition)
+		const existing = this.#logs.get(key)
+		if (existing !== undefined) return Promise.resolve(existing.log)
+		const underWay = this.#creating.get(key)
+		if (underWay !== undefined) return underWay
+		const created = this.#create(key, partition, topicId, config).finally(() => this.#creating.delete(key))
+		this.#creating.set(key, created)
+		return created
+	}
+
+	/** Removes a log from use at once: its folder is renamed and goes after file.delete.delay.ms. No error when absent. */
+	delete(key: PartitionKey): void {
+		const entry = this.#logs.get(key)
+		if (entry === undefined) return
+		const { log, dir } = entry
+		this.#logs.delete(key)
+		this.#highWatermarks.delete(key)
+		log.abandon()
+		if (!dir.isOnline) return
+		const hex = this.#runtime.random.bytes(16).toString('hex')
+		const doomed = this.#disk.join(dir.path, suffixedName(key, hex, 'delete'))
+		try {
+			this.#disk.renameNow(log.directory, doomed)
+			log.moved(doomed)
+			this.#writeCheckpoint(dir, 'recoveryPoints')
+			this.#writeCheckpoint(dir, 'logStarts')
+		} catch (error) {
+			this.#failDir(dir, error)
+			return
+		}
+		this.#logger.info('log is deleted', { log: key, folder: doomed })
+		this.#after(log.config.fileDeleteDelayMs, () => this.#removeFolder(doomed))
+	}
+
+	/** High watermark of a partition as its dir's checkpoint had it at start or at the last write; null when unknown. */
+	checkpointedHighWatermark(key: PartitionKey): number | null {
+		return this.#highWatermarks.get(key) ?? null
+	}
+
+	/** Writes `replication-offset-checkpoint` of every online dir from the logs' own high watermarks (20.13). */
+	checkpointHighWatermarks(): void {
+		for (const dir of this.#dirs) {
+			if (!dir.isOnline) continue
+			const offsets = new Map<string, number>()
+			for (const [key, entry] of this.#logs) {
+				if (entry.dir !== dir) continue
+				offsets.set(key, entry.log.highWatermark)
+				this.#highWatermarks.set(key, entry.log.highWatermark)
+			}
+			this.#guard(dir, () => dir.writeHighWatermarks(offsets))
+		}
+	}
+
+	/** Volume sizes of a dir for DescribeLogDirs; null where the system does not say. */
+	spaceOf(path: string): { totalBytes: number; usableBytes: number } | null {
+		return this.#disk.spaceNow(path)
+	}
+
+	/**
+	 * Clean stop: every log flushed and closed, checkpoints and the clean-shutdown marker written, locks released. Names
+	 * of logs that could not be flushed are answered; the marker of their dir is then left out.
+	 */
+	async close(brokerEpoch: bigint): Promise<string[]> {
+		if (this.#isClosed) return []
+		this.#isClosed = true
+		for (const timer of this.#timers) timer.cancel()
+		this.#timers.clear()
+		this.checkpointHighWatermarks()
+		const unflushed: string[] = []
+		for (const dir of this.#dirs) {
+			if (dir.isOnline) unflushed.push(...(await this.#closeDir(dir, brokerEpoch)))
+		}
+		for (const { log } of this.#logs.values()) log.abandon()
+		await this.#releaseClaims()
+		return unflushed
+	}
+
+	async #openDir(dir: DataDir, options: OpenOptions): Promise<void> {
+		this.#disk.makeDirectoryNow(dir.path)
+		this.#checkIdentity(dir, options)
+		const services: LogServices = {
+			disk: this.#disk,
+			clock: this.#clock,
+			random: this.#runtime.random,
+			logger: this.#logger,
+			compression: this.#runtime.compression,
+			tails: this.#tails,
+			writes: new WriteMode(dir.path, this.#logger),
+			producerExpirationMs: this.#settings.producerExpirationMs,
+			decompressedBytesMax: this.#settings.decompressedBytesMax,
+			onDiskError: (error) => this.#failDir(dir, error),
+		}
+		this.#services.set(dir, services)
+		const loader = new LogLoader(services, dir, this.#logger)
+		const loaded = await loader.loadAll(options.configFor)
+		for (const log of loaded.logs) this.#logs.set(partitionKey(log.topic, log.partition), { log, dir })
+		for (const [key, offset] of loaded.highWatermarks) this.#highWatermarks.set(key, offset)
+		for (const doomed of loaded.deleted) this.#removeFolder(doomed)
+	}
+
+	#checkIdentity(dir: DataDir, identity: LogIdentity): void {
+		const { clusterId, brokerId } = identity
+		const meta = readMetaProperties(this.#disk, dir.path)
+		if (meta === null) {
+			writeMetaProperties(this.#disk, dir.path, { clusterId, brokerId })
+			return
+		}
+		if (meta.clusterId !== null && meta.clusterId !== clusterId) {
+			throw new DataDirMismatchError(`${dir.path} belongs to cluster ${meta.clusterId}, not ${clusterId}`)
+		}
+		if (meta.brokerId !== null && meta.brokerId !== brokerId) {
+			throw new DataDirMismatchError(`${dir.path} belongs to broker ${meta.brokerId}, not ${brokerId}`)
+		}
+	}
+
+	async #create(
+		key: PartitionKey,
+		partition: TopicPartition,
+		topicId: TopicId | null,
+		config: LogConfig,
+	): Promise<PartitionLog> {
+		const dir = this.#fewestPartitions()
+		const services = this.#services.get(dir)
+		assert(services !== undefined, 'logs are made after open')
+		const directory = this.#disk.join(dir.path, key)
+		try {
+			this.#disk.makeDirectoryNow(directory)
+			this.#disk.syncDirectoryNow(dir.path)
+			const core = await loadLog(services, {
+				topic: partition.topic,
+				partition: partition.partition,
+				directory,
+				config,
+				isClean: true,
+				recoveryPoint: 0,
+				logStartOffset: 0,
+			})
+			const log = new PartitionLog(core)
+			if (topicId !== null) log.setTopicId(topicId)
+			this.#logs.set(key, { log, dir })
+			this.#logger.info('log is made', { log: key, folder: directory, topicId })
+			return log
+		} catch (error) {
+			this.#failDir(dir, error)
+			throw error
+		}
+	}
+
+	#fewestPartitions(): DataDir {
+		let best: DataDir | null = null
+		let bestCount = Number.POSITIVE_INFINITY
+		for (const dir of this.#dirs) {
+			if (!dir.isOnline) continue
+			let count = 0
+			for (const entry of this.#logs.values()) if (entry.dir === dir) count++
+			if (count < bestCount) {
+				best = dir
+				bestCount = count
+			}
+		}
+		if (best === null) throw new DiskError('open', this.#dirs[0]?.path ?? '', 'EIO', 'all data dirs are offline')
+		return best
+	}
+
+	async #closeDir(dir: DataDir, brokerEpoch: bigint): Promise<string[]> {
+		const unflushed: string[] = []
+		for (const { log, dir: own } of this.#logs.values()) {
+			if (own !== dir) continue
+			try {
+				await log.close()
+			} catch (error) {
+				this.#logger.error('log could not be closed clean', {
+					log: `${log.topic}-${log.partition}`,
+					error: errorText(error),
+				})
+				unflushed.push(`${log.topic}-${log.partition}`)
+			}
+		}
+		this.#guard(dir, () => {
+			this.#writeCheckpoint(dir, 'recoveryPoints')
+			this.#writeCheckpoint(dir, 'logStarts')
+			if (unflushed.length === 0) dir.writeCleanShutdown(brokerEpoch)
+		})
+		return unflushed
+	}
+
+	#writeCheckpoint(dir: DataDir, kind: 'recoveryPoints' | 'logStarts'): void {
+		const logs = [...this.#logs.values()].filter((entry) => entry.dir === dir).map((entry) => entry.log)
+		if (kind === 'recoveryPoints') dir.writeRecoveryPoints(logs)
+		else dir.writeLogStarts(logs)
+	}
+
+	#checkpoint(kind: 'recoveryPoints' | 'logStarts'): void {
+		for (const dir of this.#dirs) if (dir.isOnline) this.#guard(dir, () => this.#writeCheckpoint(dir, kind))
+	}
+
+	#retainAll(): void {
+		let removed = 0
+		for (const { log, dir } of this.#logs.values()) {
+			if (dir.isOnline)
+				this.#guard(dir, () => {
+					removed += log.applyRetention()
+				})
+		}
+		if (removed > 0) this.#checkpoint('logStarts')
+	}
+
+	#flushDue(): void {
+		const now = this.#clock.wallMs()
+		for (const { log, dir } of this.#logs.values()) {
+			if (!dir.isOnline || log.unflushedMs(now) < log.config.flushMs) continue
+			log.flush().catch(() => undefined)
+		}
+	}
+
+	/** Marks the dir offline once, and tells which partitions went with it. */
+	#failDir(dir: DataDir, error: unknown): void {
+		if (!(error instanceof DiskError)) throw error
+		if (dir.failure !== null) return
+		dir.failure = error
+		const partitions: TopicPartition[] = []
+		for (const { log, dir: own } of this.#logs.values()) {
+			if (own !== dir) continue
+			partitions.push({ topic: log.topic, partition: log.partition })
+			log.failed(error)
+		}
+		this.#logger.error('data dir is offline', { path: dir.path, error: error.message, partitions: partitions.length })
+		this.#events.onDirFailed(dir.path, partitions, error)
+	}
+
+	#guard(dir: DataDir, job: () => void): void {
+		try {
+			job()
+		} catch (error) {
+			this.#failDir(dir, error)
+		}
+	}
+
+	async #onDir(dir: DataDir, job: () => Promise<void>): Promise<void> {
+		try {
+			await job()
+		} catch (error) {
+			if (error instanceof CheckpointError) throw new DataDirMismatchError(error.message)
+			this.#failDir(dir, error)
+		}
+	}
+
+	#removeFolder(path: string): void {
+		this.#disk.removeTree(path).catch((error: unknown) => {
+			this.#logger.warn('could not remove a deleted log', { path, error: errorText(error) })
+		})
+	}
+
+	#after(ms: number, job: () => void): void {
+		const timer = this.#clock.after(ms, () => {
+			this.#timers.delete(timer)
+			job()
+		})
+		this.#timers.add(timer)
+	}
+
+	#every(ms: number, job: () => void): void {
+		if (!Number.isFinite(ms)) return
+		const again = (): void => {
+			job()
+			if (!this.#isClosed) this.#after(ms, again)
+		}
+		this.#after(this.#settings.initialTaskDelayMs, again)
+	}
+
+	async #releaseClaims(): Promise<void> {
+		for (const claim of this.#claims.splice(0)) await claim.release()
+	}
+}

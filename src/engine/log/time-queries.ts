@@ -1,0 +1,90 @@
+/** ListOffsets' questions to one log: first offset at or after a time, offset of the largest time, the old v0 form (10). */
+
+import { batchMagic } from '../../protocol/records/batch.js'
+import { recordsOf } from '../../protocol/records/compression.js'
+import type { LogCore } from './log-core.js'
+import type { BatchPlace, Segment } from './segment.js'
+
+/** An offset with its record's timestamp and leader epoch (-1 unknown). */
+export interface TimedOffset {
+	readonly offset: number
+	readonly timestamp: number
+	readonly leaderEpoch: number
+}
+
+async function firstAtOrAfter(
+	core: LogCore,
+	segment: Segment,
+	place: BatchPlace,
+	timestamp: number,
+	from: number,
+): Promise<TimedOffset | null> {
+	const bytes = segment.readBatch(place)
+	if (batchMagic(bytes, 0) < 2) {
+		const leaderEpoch = core.epochs.epochOf(place.baseOffset)
+		return place.lastOffset < from ? null : { offset: place.baseOffset, timestamp: place.maxTimestamp, leaderEpoch }
+	}
+	const records = await recordsOf(core.services.compression, bytes, 0, core.services.decompressedBytesMax)
+	for (const record of records) {
+		if (record.timestamp < timestamp || record.offset < from) continue
+		return { offset: record.offset, timestamp: record.timestamp, leaderEpoch: core.epochs.epochOf(record.offset) }
+	}
+	return null
+}
+
+/**
+ * First record at or above the log start whose timestamp is at or after `timestamp` (rounds up: kop#334); null when there
+ * is none. The caller holds the answer against the reader's bound (10.2). Throws on damage and disk errors.
+ */
+export async function offsetForTimestamp(core: LogCore, timestamp: number): Promise<TimedOffset | null> {
+	for (const segment of [...core.segments.all]) {
+		if (segment.maxTimestamp < timestamp) continue
+		const from = core.logStartOffset
+		// The last indexed time below the target: nothing before that batch can be late enough.
+		const before = segment.timeIndex.lookup(timestamp - 1)
+		let position = segment.offsetIndex.lookup(Math.max(before.offset, from))
+		for (;;) {
+			const place = segment.findTimestamp(timestamp, position)
+			if (place === null) break
+			const found = place.lastOffset < from ? null : await firstAtOrAfter(core, segment, place, timestamp, from)
+			if (found !== null) return found
+			position = place.position + place.bytes
+		}
+	}
+	return null
+}
+
+/** First record that has the log's largest timestamp (-3, KIP-734); null when no record has a time. */
+export async function offsetOfMaxTimestamp(core: LogCore): Promise<TimedOffset | null> {
+	let latest: Segment | null = null
+	for (const segment of core.segments.all) {
+		if (segment.size > 0 && segment.maxTimestamp > (latest?.maxTimestamp ?? -1)) latest = segment
+	}
+	if (latest === null) return null
+	const timestamp = latest.maxTimestamp
+	const position = latest.offsetIndex.lookup(latest.maxTimestampOffset)
+	const place = latest.findTimestamp(timestamp, position) ?? latest.findTimestamp(timestamp, 0)
+	return place === null ? null : firstAtOrAfter(core, latest, place, timestamp, core.logStartOffset)
+}
+
+/**
+ * ListOffsets v0 (10.5): up to `countMax` offsets, newest first: the end and segment starts whose segment began at or
+ * before `timestamp`; -1 means all, -2 the first alone. `endOffset` is the reader's bound.
+ */
+export function offsetsBefore(core: LogCore, timestamp: number, countMax: number, endOffset: number): number[] {
+	const start = core.logStartOffset
+	const candidates: { readonly offset: number; readonly timeMs: number }[] = []
+	for (const segment of core.segments.all) {
+		const offset = Math.max(segment.baseOffset, start)
+		if (segment.size > 0 || candidates.length === 0) candidates.push({ offset, timeMs: segment.modifiedMs() })
+	}
+	if (core.segments.active.size > 0) {
+		candidates.push({ offset: endOffset, timeMs: core.services.clock.wallMs() })
+	}
+	let from = candidates.length - 1
+	if (timestamp === -2) from = 0
+	else if (timestamp !== -1) while (from >= 0 && (candidates[from]?.timeMs ?? 0) > timestamp) from--
+	const offsets: number[] = []
+	for (let i = from; i >= 0 && offsets.length < countMax; i--) offsets.push(candidates[i]?.offset ?? start)
+	return offsets.sort((a, b) => b - a)
+}
