@@ -21,7 +21,7 @@ export const offsetCommitValue = dataFormat({
 	versions: '0-4',
 	flexible: '4+',
 	fields: {
-		offset: int64('0+'),
+		offset: bigint64('0+'),
 		leaderEpoch: int32('3+', { default: -1, ignorable: true }),
 		metadata: string('0+'),
 		commitTimestamp: int64('0+'),
