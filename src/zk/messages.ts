@@ -96,6 +96,14 @@ export const FLAG = {
 	persistentSequentialTtl: 6,
 } as const
 
+/** Flags of the create modes that our own client uses. */
+export const MODE_FLAGS = {
+	persistent: FLAG.persistent,
+	ephemeral: FLAG.ephemeral,
+	persistentSequential: FLAG.persistentSequential,
+	ephemeralSequential: FLAG.ephemeralSequential,
+} as const
+
 export const aclRecord = record({ perms: int, id: record({ scheme: ustring, id: ustring }) })
 
 export type AclRecord = JuteValue<typeof aclRecord>
