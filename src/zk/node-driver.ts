@@ -90,11 +90,14 @@ export class NodeZkDriver implements ZkDriver {
 	}
 
 	request(request: DriverRequest, done: (outcome: DriverOutcome) => void): void {
-		const refuse = (code: ZkErrorCode): void => this.#runtime.clock.soon(() => done(failure(code, false)))
-		if (this.#isEnded || this.#manager.state !== CONNECTED) return refuse('CONNECTION_LOSS')
+		const isConnected = !this.#isEnded && this.#manager.state === CONNECTED
 		const payload = encodeRequest(jute, request)
 		if (this.#manager.chrootPath !== undefined) payload.setChrootPath(this.#manager.chrootPath)
-		if (payload.byteLength() > FRAME_BYTES_MAX) return refuse('TOO_LARGE')
+		if (!isConnected || payload.byteLength() > FRAME_BYTES_MAX) {
+			const code = isConnected ? 'TOO_LARGE' : 'CONNECTION_LOSS'
+			this.#runtime.clock.soon(() => done(failure(code, false)))
+			return
+		}
 		let isDone = false
 		this.#manager.packetQueue.push(
 			this.#packet(opCodeOf(request), payload, (error, response) => {

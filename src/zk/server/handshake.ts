@@ -7,7 +7,7 @@
  * refusal lets it begin anew instead of trying for ever.
  */
 
-import type { Runtime } from '../../runtime/ports.js'
+import type { Clock, Random } from '../../runtime/ports.js'
 import { JuteError, JuteReader, JuteWriter } from '../jute.js'
 import { connectRequest } from '../messages.js'
 import type { Connection } from './connection.js'
@@ -17,7 +17,7 @@ import type { Session, SessionTable } from './sessions.js'
 const PASSWORD_BYTES = 16
 
 export class Handshake {
-	readonly #runtime: Runtime
+	readonly #random: Random
 	readonly #processor: Processor
 	readonly #sessions: SessionTable
 	readonly #timeouts: { readonly minMs: number; readonly maxMs: number }
@@ -25,13 +25,13 @@ export class Handshake {
 	#lastSessionId: bigint
 
 	constructor(
-		runtime: Runtime,
+		runtime: { readonly clock: Clock; readonly random: Random },
 		processor: Processor,
 		sessions: SessionTable,
 		lastSessionId: bigint,
 		timeouts: { readonly minMs: number; readonly maxMs: number },
 	) {
-		this.#runtime = runtime
+		this.#random = runtime.random
 		this.#processor = processor
 		this.#sessions = sessions
 		this.#timeouts = timeouts
@@ -92,7 +92,7 @@ export class Handshake {
 
 	#open(timeoutMs: number): Session {
 		this.#lastSessionId += 1n
-		const session = this.#sessions.add(this.#lastSessionId, timeoutMs, this.#runtime.random.bytes(PASSWORD_BYTES))
+		const session = this.#sessions.add(this.#lastSessionId, timeoutMs, this.#random.bytes(PASSWORD_BYTES))
 		this.#processor.openSession(session)
 		return session
 	}

@@ -5,7 +5,7 @@
  * In a process of its own it is started by `main.ts`; tests and the simulator call {@link startZkServer} directly.
  */
 
-import type { Listener, Runtime, Socket, Timer } from '../../runtime/ports.js'
+import type { HostClaim, Listener, Runtime, Socket, Timer } from '../../runtime/ports.js'
 import { Connection } from './connection.js'
 import type { DataTree } from './data-tree.js'
 import { answerWord, isWord, type ServerStatus } from './four-letter.js'
@@ -57,16 +57,39 @@ const DEFAULT_WORDS = ['ruok', 'srvr', 'mntr', 'stat', 'conf', 'isro']
 /** How long a client may take to end its side after we ended ours. */
 const LINGER_MS = 1000
 
-/** Recovers `dataDir` and serves. Rejects with `NetworkError`, `DiskError` or `StorageDamage`. */
-export async function startZkServer(runtime: Runtime, options: ZkServerOptions): Promise<ZkServer> {
-	const server = new Server(runtime, options)
-	await server.listen()
-	return server
+/** Another process serves from this data directory. */
+export class DataDirInUseError extends Error {
+	override readonly name = 'DataDirInUseError'
+	constructor(readonly dataDir: string) {
+		super(`data directory ${dataDir} is in use by another ZooKeeper`)
+	}
+}
+
+/** What the server needs of the machine. */
+export type ZkServerRuntime = Pick<Runtime, 'clock' | 'random' | 'disk' | 'network' | 'host'>
+
+/**
+ * Claims and recovers `dataDir` and serves. Rejects with {@link DataDirInUseError}, `NetworkError`, `DiskError` or
+ * `StorageDamage`.
+ */
+export async function startZkServer(runtime: ZkServerRuntime, options: ZkServerOptions): Promise<ZkServer> {
+	runtime.disk.makeDirectoryNow(options.dataDir)
+	const claim = await runtime.host.claim(options.dataDir)
+	if (claim === null) throw new DataDirInUseError(options.dataDir)
+	try {
+		const server = new Server(runtime, options, claim)
+		await server.listen()
+		return server
+	} catch (error) {
+		await claim.release()
+		throw error
+	}
 }
 
 class Server implements ZkServer {
 	readonly recovered: ZkServer['recovered']
-	readonly #runtime: Runtime
+	readonly #runtime: ZkServerRuntime
+	readonly #claim: HostClaim
 	readonly #options: ZkServerOptions
 	readonly #tickMs: number
 	readonly #words: ReadonlySet<string>
@@ -85,8 +108,9 @@ class Server implements ZkServer {
 	readonly #startedMs: number
 	readonly #lingering = new Map<Connection, Timer>()
 
-	constructor(runtime: Runtime, options: ZkServerOptions) {
+	constructor(runtime: ZkServerRuntime, options: ZkServerOptions, claim: HostClaim) {
 		this.#runtime = runtime
+		this.#claim = claim
 		this.#options = options
 		this.#tickMs = options.tickMs ?? 2000
 		this.#words = new Set(options.words ?? DEFAULT_WORDS)
@@ -167,6 +191,7 @@ class Server implements ZkServer {
 		for (const connection of this.#connections) connection.destroy()
 		for (const timer of this.#lingering.values()) timer.cancel()
 		await closed
+		await this.#claim.release()
 	}
 
 	/** No reply may be given any more that the log does not hold: every connection is cut. */

@@ -11,7 +11,7 @@
  */
 
 import { assert } from '../../base/assert.js'
-import type { Disk, File, Runtime } from '../../runtime/ports.js'
+import type { Clock, Disk, File } from '../../runtime/ports.js'
 import { JuteReader } from '../jute.js'
 import type { DataTree } from './data-tree.js'
 import { logName, snapshotName, zxidOf } from './files.js'
@@ -19,6 +19,11 @@ import { frameOf } from './frames.js'
 import { type Recovered, recover } from './recovery.js'
 import { type SnapshotHead, writeSnapshot } from './snapshot.js'
 import { encodeTransaction, type Transaction, transaction } from './transaction.js'
+
+export interface StorageRuntime {
+	readonly clock: Clock
+	readonly disk: Disk
+}
 
 export interface StorageOptions {
 	readonly directory: string
@@ -39,7 +44,7 @@ export interface StorageEvents {
 const SNAPSHOTS_KEPT = 3
 
 export class Storage {
-	readonly #runtime: Runtime
+	readonly #runtime: StorageRuntime
 	readonly #options: StorageOptions
 	readonly #events: StorageEvents
 	readonly #tree: DataTree
@@ -58,7 +63,7 @@ export class Storage {
 	#waiters: { zxid: number; resolve: () => void }[] = []
 	#syncs = 0
 
-	private constructor(runtime: Runtime, options: StorageOptions, events: StorageEvents, recovered: Recovered) {
+	private constructor(runtime: StorageRuntime, options: StorageOptions, events: StorageEvents, recovered: Recovered) {
 		this.#runtime = runtime
 		this.#options = options
 		this.#events = events
@@ -75,7 +80,7 @@ export class Storage {
 
 	/** Recovers what `directory` holds (made when absent) and opens it for appending. */
 	static open(
-		runtime: Runtime,
+		runtime: StorageRuntime,
 		options: StorageOptions,
 		events: StorageEvents,
 	): { storage: Storage; recovered: Recovered } {
