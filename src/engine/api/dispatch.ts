@@ -60,14 +60,22 @@ export function errorCodeOf(error: unknown): number {
 export class Dispatcher {
 	readonly #handlers = new Map<number, Handler>()
 	readonly #log: Logger
+	/** Requests that came before the broker serves wait for it; null once it does. */
+	#opening: Promise<void> | null
+	#open: () => void = () => undefined
 
 	constructor(handlers: readonly Handler[], log: Logger) {
 		for (const each of handlers) this.#handlers.set(each.family.key, each)
 		this.#log = log
+		this.#opening = new Promise((resolve) => {
+			this.#open = resolve
+		})
 	}
 
-	get handlers(): Handler[] {
-		return [...this.#handlers.values()].sort((a, b) => a.family.key - b.family.key)
+	/** The broker serves: what waits is handled, in order. */
+	open(): void {
+		this.#opening = null
+		this.#open()
 	}
 
 	/** The frame handler of one connection. */
@@ -75,7 +83,10 @@ export class Dispatcher {
 		const connection: ConnectionContext = { listener, remoteAddress: socket.remoteAddress }
 		return {
 			overlaps: (frame) => frame.length >= 2 && frame.readInt16BE(0) === PRODUCE,
-			handle: (frame) => this.#handle(frame, connection),
+			handle: (frame) =>
+				this.#opening === null
+					? this.#handle(frame, connection)
+					: this.#opening.then(() => this.#handle(frame, connection)),
 		}
 	}
 

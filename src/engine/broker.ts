@@ -1,0 +1,325 @@
+/**
+ * A broker: everything wired, started and stopped in order (semantics 30). The first file to read of the engine.
+ *
+ *   ZooKeeper roots → cluster id → data folders locked → broker id → dynamic configs → logs → sockets bound, not served
+ *   → registration → controller candidate → coordinators → config changes followed → requests served
+ */
+
+import { newTopicId } from '../base/ids.js'
+import type { Logger } from '../runtime/logger.js'
+import type { Runtime, Timer } from '../runtime/ports.js'
+import type { ZkSession } from '../zk/port.js'
+import { createRootNodes, generateBrokerId, readOrCreateClusterId, registerBroker } from '../zk/recipes.js'
+import { allocateProducerIds } from '../zk/recipes-config.js'
+import type { BrokerEndpoint } from '../zk/znodes.js'
+import { Dispatcher } from './api/dispatch.js'
+import { makeHandlers } from './api/handlers.js'
+import { TopicAdmin } from './api/topic-admin.js'
+import { TopicCreator } from './api/topic-creator.js'
+import { type BrokerConfig, ConfigError } from './config.js'
+import type { ControlEndpoint } from './controller/channel.js'
+import { Controller } from './controller/controller.js'
+import { GroupCoordinator } from './group/coordinator.js'
+import { advertisedEndpoints, interBrokerListener, type ListenerSpec, parseListeners } from './listeners.js'
+import { DEFAULT_LOG_SETTINGS, LogManager } from './log/manager.js'
+import { MetadataCache } from './metadata/cache.js'
+import { ConfigStore } from './metadata/config-store.js'
+import { MemoryBudget } from './net/budget.js'
+import { NetListener } from './net/listener.js'
+import { FetchSessions } from './replica/fetch-session.js'
+import { logConfigOf } from './replica/log-settings.js'
+import { ReplicaManager } from './replica/manager.js'
+import { ProducerIds } from './txn/producer-ids.js'
+
+export interface BrokerOptions {
+	readonly runtime: Runtime
+	/** Connected or connecting; the broker does not close it. */
+	readonly session: ZkSession
+	readonly config: BrokerConfig
+	readonly log: Logger
+	/** Advertised for a listener that binds all addresses. */
+	readonly hostName: string
+}
+
+export interface BrokerInfo {
+	readonly id: number
+	readonly clusterId: string
+	/** Advertised endpoints, real ports. */
+	readonly endpoints: readonly BrokerEndpoint[]
+	/** Bound sockets, real ports. */
+	readonly listeners: readonly ListenerSpec[]
+}
+
+export class Broker {
+	readonly info: BrokerInfo
+	/** For tests and in-process tools: the parts that answer questions. */
+	readonly metadata: MetadataCache
+	readonly replicas: ReplicaManager
+	readonly #parts: Started
+
+	constructor(info: BrokerInfo, parts: Started) {
+		this.info = info
+		this.metadata = parts.metadata
+		this.replicas = parts.replicas
+		this.#parts = parts
+	}
+
+	/**
+	 * Stops in the reverse order of start: no new requests, waits ended, logs flushed and closed, role and registration
+	 * given up. Returns the names of logs that could not be flushed.
+	 */
+	async stop(): Promise<string[]> {
+		const { listeners, controller, groups, replicas, configs, logs, timers, session, epoch } = this.#parts
+		for (const timer of timers) timer.cancel()
+		const closed = Promise.all(listeners.map((listener) => listener.close()))
+		configs.close()
+		groups.close()
+		replicas.close()
+		await controller.stop()
+		await closed
+		const unflushed = await logs.close(epoch())
+		await session.close()
+		return unflushed
+	}
+}
+
+interface Started {
+	readonly session: ZkSession
+	readonly metadata: MetadataCache
+	readonly replicas: ReplicaManager
+	readonly controller: Controller
+	readonly configs: ConfigStore
+	readonly groups: GroupCoordinator
+	readonly logs: LogManager
+	readonly listeners: readonly NetListener[]
+	readonly timers: Timer[]
+	readonly epoch: () => bigint
+}
+
+/** Starts a broker; settles when it serves. Rejects with ConfigError, DirLockedError, NetworkError, ZkError and others. */
+export async function startBroker(options: BrokerOptions): Promise<Broker> {
+	const { runtime, session, config, log } = options
+	const specs = parseListeners(config)
+	const interBroker = interBrokerListener(config, specs)
+	const logs = openLogManager(options, () => replicas)
+	await logs.lock()
+	const bound: NetListener[] = []
+	const timers: Timer[] = []
+	let replicas: ReplicaManager | null = null
+	try {
+		await createRootNodes(session)
+		const stored = logs.storedIdentities()
+		const storedCluster = stored.find((each) => each.clusterId !== null)?.clusterId ?? null
+		const freshId = (): string => storedCluster ?? newTopicId((count) => runtime.random.bytes(count))
+		const clusterId = await readOrCreateClusterId(session, freshId)
+		const storedId = stored.find((each) => each.brokerId !== null)?.brokerId ?? null
+		const brokerId = await decideBrokerId(options, storedId)
+		const configs = new ConfigStore(session, runtime.clock, brokerId, config, log.scoped('config'))
+		await configs.load()
+		await logs.open({ clusterId, brokerId, configFor: (topic) => logConfigOf(config, configs.topic(topic)) })
+		const metadata = new MetadataCache()
+		const replicaManager = new ReplicaManager({
+			brokerId,
+			clock: runtime.clock,
+			log: log.scoped('replica'),
+			logs,
+			config,
+			configs,
+			metadata,
+		})
+		replicas = replicaManager
+		const controller = new Controller({
+			brokerId,
+			session,
+			clock: runtime.clock,
+			random: runtime.random,
+			log: log.scoped('controller'),
+			interBrokerListener: interBroker,
+			isTopicDeletionEnabled: () => config.boolean('delete.topic.enable'),
+			allowsUnclean: (topic) => config.topicBoolean('unclean.leader.election.enable', configs.topic(topic)),
+			endpointOf: () => localEndpoint(replicaManager),
+		})
+		const admin = new TopicAdmin({
+			session,
+			random: runtime.random,
+			log: log.scoped('topic'),
+			config,
+			metadata,
+			configs,
+		})
+		const creator = new TopicCreator(admin, config)
+		const groups = new GroupCoordinator({
+			clock: runtime.clock,
+			random: runtime.random,
+			compression: runtime.compression,
+			log: log.scoped('group'),
+			config,
+			replicas: replicaManager,
+			metadata,
+		})
+		replicaManager.onLeadership(groups)
+		const dispatcher = new Dispatcher(
+			makeHandlers({
+				brokerId,
+				clusterId,
+				runtime,
+				session,
+				log,
+				config,
+				configs,
+				metadata,
+				replicas: replicaManager,
+				logs,
+				controller,
+				admin,
+				creator,
+				groups,
+				sessions: new FetchSessions(
+					config.number('max.incremental.fetch.session.cache.slots'),
+					runtime.clock,
+					runtime.random,
+				),
+				producerIds: new ProducerIds(() => allocateProducerIds(session, brokerId)),
+			}),
+			log.scoped('request'),
+		)
+		const ports = await bind(options, specs, dispatcher, bound)
+		const endpoints = advertisedEndpoints(config, specs, ports, options.hostName)
+		const register = (): Promise<bigint> =>
+			registerBroker(
+				session,
+				runtime.clock,
+				brokerId,
+				{
+					endpoints,
+					rack: config.text('broker.rack'),
+					jmxPort: -1,
+					timestamp: runtime.clock.wallMs(),
+					features: new Map(),
+				},
+				config.number('zookeeper.session.timeout.ms') + 2000,
+			)
+		let epoch = await register()
+		session.onEvent(async (event) => {
+			if (event.type !== 'connected' || !event.isNew) return
+			epoch = await register()
+			log.info('registered again in a new ZooKeeper session', { broker: brokerId, epoch })
+		})
+		await controller.start()
+		await configs.follow(
+			(topic) => replicaManager.topicConfigChanged(topic),
+			() => replicaManager.brokerConfigChanged(),
+		)
+		checkpointForEver(options, logs, timers)
+		groups.start()
+		dispatcher.open()
+		const listeners = specs.map((spec) => ({ ...spec, port: ports.get(spec.name) ?? spec.port }))
+		const info: BrokerInfo = { id: brokerId, clusterId, endpoints, listeners }
+		log.info('broker serves', { broker: brokerId, cluster: clusterId, epoch })
+		return new Broker(info, {
+			session,
+			metadata,
+			replicas: replicaManager,
+			controller,
+			configs,
+			groups,
+			logs,
+			listeners: bound,
+			timers,
+			epoch: () => epoch,
+		})
+	} catch (error) {
+		for (const listener of bound) await listener.close()
+		await logs.close(-1n)
+		throw error
+	}
+}
+
+function openLogManager({ runtime, config, log }: BrokerOptions, replicas: () => ReplicaManager | null): LogManager {
+	const finite = (name: string): number => {
+		const value = config.number(name)
+		return value >= 2 ** 62 ? Number.POSITIVE_INFINITY : value
+	}
+	const settings = {
+		...DEFAULT_LOG_SETTINGS,
+		dataDirs: config.list('log.dirs'),
+		retentionCheckMs: config.number('log.retention.check.interval.ms'),
+		flushCheckMs: finite('log.flush.scheduler.interval.ms'),
+		recoveryPointCheckpointMs: config.number('log.flush.offset.checkpoint.interval.ms'),
+		logStartCheckpointMs: config.number('log.flush.start.offset.checkpoint.interval.ms'),
+		initialTaskDelayMs: config.number('log.initial.task.delay.ms'),
+		producerExpirationMs: config.number('producer.id.expiration.ms'),
+		producerExpirationCheckMs: config.number('producer.id.expiration.check.interval.ms'),
+		tailCacheBytes: config.number('kcli.tail.cache.bytes'),
+	}
+	return new LogManager(runtime, settings, log, {
+		onDirFailed: (_path, partitions) => replicas()?.directoryFailed(partitions),
+	})
+}
+
+async function decideBrokerId({ config, session }: BrokerOptions, stored: number | null): Promise<number> {
+	const given = config.number('broker.id')
+	if (given >= 0) {
+		const most = config.number('reserved.broker.max.id')
+		if (config.boolean('broker.id.generation.enable') && given > most && given !== stored) {
+			throw new ConfigError('broker.id', String(given), `is above reserved.broker.max.id, ${most}`)
+		}
+		return given
+	}
+	if (stored !== null) return stored
+	if (!config.boolean('broker.id.generation.enable')) throw new ConfigError('broker.id', String(given), 'must be set')
+	return await generateBrokerId(session, config.number('reserved.broker.max.id'))
+}
+
+/** Binds all listeners; their requests wait until the dispatcher is opened. Returns real ports by listener name. */
+async function bind(
+	{ runtime, config, log }: BrokerOptions,
+	specs: readonly ListenerSpec[],
+	dispatcher: Dispatcher,
+	bound: NetListener[],
+): Promise<Map<string, number>> {
+	const budget = new MemoryBudget(config.number('kcli.memory.budget.bytes'))
+	const ports = new Map<string, number>()
+	for (const { name, host, port } of specs) {
+		const listener = new NetListener(runtime, {
+			name,
+			host: host === '' ? '0.0.0.0' : host,
+			port,
+			backlog: Math.max(511, config.number('socket.listen.backlog.size')),
+			frameBytesMax: config.number('socket.request.max.bytes'),
+			idleMs: config.number('connections.max.idle.ms'),
+			connectionsMax: config.number('max.connections'),
+			connectionsPerAddressMax: config.number('max.connections.per.ip'),
+			budget,
+			log: log.scoped('net'),
+			handler: (socket) => dispatcher.connection(socket, name),
+		})
+		ports.set(name, await listener.listen())
+		bound.push(listener)
+	}
+	return ports
+}
+
+/** This broker as its own controller reaches it. */
+function localEndpoint(replicas: ReplicaManager): ControlEndpoint {
+	return {
+		leaderAndIsr: (request) => replicas.applyLeaderAndIsr(request),
+		updateMetadata: async (request) => replicas.applyUpdateMetadata(request),
+		stopReplica: async (request) => replicas.applyStopReplica(request),
+		close: () => undefined,
+	}
+}
+
+function checkpointForEver({ runtime, config }: BrokerOptions, logs: LogManager, timers: Timer[]): void {
+	const every = config.number('replica.high.watermark.checkpoint.interval.ms')
+	const again = (): void => {
+		timers.length = 0
+		timers.push(
+			runtime.clock.after(every, () => {
+				logs.checkpointHighWatermarks()
+				again()
+			}),
+		)
+	}
+	again()
+}
