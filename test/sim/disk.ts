@@ -34,9 +34,9 @@ class Inode {
 	readonly number: number
 	readonly isDirectory: boolean
 	/** What a reader sees. */
-	content = Buffer.alloc(0)
+	content: Buffer = Buffer.alloc(0)
 	/** What a power loss leaves at least. */
-	durable = Buffer.alloc(0)
+	durable: Buffer = Buffer.alloc(0)
 	pending: (PendingWrite | PendingCut)[] = []
 	modifiedMs = 0
 
@@ -53,7 +53,7 @@ function applied(content: Buffer, change: PendingWrite | PendingCut): Buffer {
 		return cut
 	}
 	const end = change.position + change.bytes.length
-	let next = content
+	let next: Buffer = content
 	if (end > content.length) {
 		next = Buffer.alloc(end)
 		content.copy(next)
@@ -143,6 +143,7 @@ export class SimDisk implements Disk {
 	readonly #names = new Map<string, Inode>()
 	#nameChanges: NameChange[] = []
 	#nextInode = 1
+	#isDead = false
 	/** System error code for an operation about to run, or null to let it pass. */
 	fail: (operation: string, path: string) => string | null = () => null
 	/** Bytes still to be written before the process dies; Infinity never. */
@@ -160,10 +161,11 @@ export class SimDisk implements Disk {
 		this.#names.set('/', new Inode(0, true))
 	}
 
-	/** Counts an operation and applies the faults. */
+	/** Counts an operation and applies the faults. After a crash nothing works until `restart`. */
 	ask(operation: string, path: string): void {
 		this.operations++
-		if (this.crashAfterOperations-- <= 0) throw new SimCrash(`${operation} ${path}`)
+		if (this.#isDead || this.crashAfterOperations-- <= 0) this.#isDead = true
+		if (this.#isDead) throw new SimCrash(`${operation} ${path}`)
 		const code = this.fail(operation, path)
 		if (code !== null) throw new DiskError(operation, path, code)
 	}
@@ -174,6 +176,7 @@ export class SimDisk implements Disk {
 		if (bytes.length > this.crashAfterBytes) {
 			const some = bytes.subarray(0, this.crashAfterBytes)
 			if (some.length > 0) this.change(inode, { position, bytes: Buffer.from(some) })
+			this.#isDead = true
 			throw new SimCrash(`write ${path}, ${some.length} of ${bytes.length} bytes`)
 		}
 		this.crashAfterBytes -= bytes.length
@@ -189,6 +192,7 @@ export class SimDisk implements Disk {
 	/** After a crash: faults are off, handles are void, and the disk is what the crash left. `random` decides what is lost. */
 	restart(kind: 'process' | 'power', random: () => number): void {
 		this.fail = () => null
+		this.#isDead = false
 		this.crashAfterBytes = Number.POSITIVE_INFINITY
 		this.crashAfterOperations = Number.POSITIVE_INFINITY
 		this.openFiles = 0
@@ -197,7 +201,7 @@ export class SimDisk implements Disk {
 		for (const change of this.#nameChanges.slice(keep).reverse()) change.undo()
 		this.#nameChanges = []
 		for (const inode of this.#names.values()) {
-			let content = inode.durable
+			let content: Buffer = inode.durable
 			for (const change of inode.pending) {
 				const fate = random()
 				if (fate < 0.4) continue

@@ -4,7 +4,7 @@
  */
 
 import { ERROR } from '../../protocol/errors.js'
-import { batchBaseOffset, batchMagic, isBatchCrcRight, wholeBatchEnd } from '../../protocol/records/batch.js'
+import { batchBaseOffset, isStoredCrcRight, wholeBatchEnd } from '../../protocol/records/batch.js'
 import { DiskError } from '../../runtime/ports.js'
 import type { LogCore } from './log-core.js'
 import { lastOffsetOf, maxTimestampOf } from './segment.js'
@@ -34,7 +34,7 @@ export function appendAsFollower(core: LogCore, records: Buffer): FollowerOutcom
 	while (end < records.length) {
 		const next = wholeBatchEnd(records, end, records.length)
 		if (next === 0) break
-		if (next < 0 || (batchMagic(records, end) === 2 && !isBatchCrcRight(records, end, next))) {
+		if (next < 0 || !isStoredCrcRight(records, end, next)) {
 			return refused(core, ERROR.CORRUPT_MESSAGE, `Batch at byte ${end} of the leader's records is corrupt`)
 		}
 		// For magic 0 and 1 the offset field is the last offset.

@@ -22,7 +22,7 @@ import {
 	CODEC_MASK,
 	CONTROL_BIT,
 	DELETE_HORIZON_BIT,
-	isBatchCrcRight,
+	isStoredCrcRight,
 	LOG_APPEND_TIME_BIT,
 	TRANSACTIONAL_BIT,
 } from '../../protocol/records/batch.js'
@@ -96,7 +96,7 @@ function readHeader(scan: SegmentScan): Omit<DumpedBatch, 'records' | 'problem'>
 		magic,
 		codec: codecName(attributes & CODEC_MASK) ?? `unknown(${attributes & CODEC_MASK})`,
 		crc: isV2 ? batchCrc(bytes, at) : bytes.readUInt32BE(at + 12),
-		isValid: isV2 ? isBatchCrcRight(bytes, at, end) : true,
+		isValid: isStoredCrcRight(bytes, at, end),
 	}
 }
 

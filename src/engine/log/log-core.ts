@@ -82,6 +82,10 @@ export class LogCore {
 	fencedBy: DiskError | null = null
 	isClosed = false
 	#jitterMs = 0
+	/** Segments with bytes or index entries that no sync has covered. */
+	readonly #dirty = new Set<Segment>()
+	/** Files were made whose names are not durable yet. */
+	#hasNewFiles = false
 	#flushing: Promise<void> = Promise.resolve()
 
 	constructor(services: LogServices, parts: LogParts) {
@@ -121,6 +125,7 @@ export class LogCore {
 		segment.resetForRebuild()
 		segment.cutFile()
 		this.segments.push(segment)
+		this.#hasNewFiles = true
 		const { segmentJitterMs, segmentMs } = this.config
 		const jitterMax = Math.min(segmentJitterMs, segmentMs)
 		this.#jitterMs = jitterMax > 0 ? Math.floor(random.next() * jitterMax) : 0
@@ -147,7 +152,7 @@ export class LogCore {
 			assert(active.size === 0, `${this.name} rolls a segment onto itself`)
 			return
 		}
-		active.seal()
+		this.seal(active)
 		this.producers.endOffset = baseOffset
 		this.snapshots.write(this.producers)
 		this.openSegment(baseOffset)
@@ -165,6 +170,7 @@ export class LogCore {
 		let maxTimestamp = -1
 		let maxOffset = -1
 		const segment = this.segments.active
+		this.#dirty.add(segment)
 		for (let at = 0; at < bytes.length; at += batchBytes(bytes, at)) {
 			lastOffset = lastOffsetOf(bytes, at)
 			const timestamp = maxTimestampOf(bytes, at)
@@ -178,6 +184,12 @@ export class LogCore {
 		this.logEndOffset = lastOffset + 1
 		this.producers.endOffset = this.logEndOffset
 		this.tail.add(bytes, firstOffset, this.logEndOffset)
+	}
+
+	/** Ends a segment's indexes; what that writes is covered by the next flush. */
+	seal(segment: Segment): void {
+		segment.seal()
+		this.#dirty.add(segment)
 	}
 
 	/** Epoch cache entries for batches that are about to be written. */
@@ -239,11 +251,14 @@ export class LogCore {
 	}
 
 	async #flushTo(offset: number): Promise<void> {
-		if (offset <= this.recoveryPoint || this.fencedBy !== null || this.isClosed) return
-		const from = Math.max(0, this.segments.floorIndex(this.recoveryPoint))
-		const dirty = this.segments.all.slice(from).filter((segment) => segment.baseOffset < offset)
+		if (this.fencedBy !== null || this.isClosed) return
+		const dirty = [...this.#dirty].filter((segment) => segment.baseOffset < offset)
 		try {
+			for (const segment of dirty) this.#dirty.delete(segment)
+			const hasNewFiles = this.#hasNewFiles
+			this.#hasNewFiles = false
 			for (const segment of dirty) await segment.sync()
+			if (hasNewFiles) this.services.disk.syncDirectoryNow(this.directory)
 		} catch (error) {
 			if (!(error instanceof DiskError)) throw error
 			if (this.isClosed) return

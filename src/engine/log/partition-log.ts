@@ -235,7 +235,7 @@ export class PartitionLog {
 		await this.#appender.idle()
 		if (core.fencedBy === null) {
 			core.snapshots.write(core.producers)
-			core.segments.active.seal()
+			core.seal(core.segments.active)
 			await core.flush(core.logEndOffset)
 			await core.snapshots.syncLatest()
 		}

@@ -94,7 +94,7 @@ async function repairSegments(core: LogCore, files: FolderFiles, options: LoadOp
 		if (!isUnflushed && (segment.size === 0 || hasIndexes(files, segment.baseOffset))) continue
 		if (!isUnflushed) logger.warn('an index is missing, it is made anew', { log: core.name, segment: segment.path })
 		const isWhole = await recoverSegment(core, segment)
-		if (isWhole) continue
+		if (isWhole && !(isUnflushed && hasGapAfter(core, segment))) continue
 		for (const later of core.segments.popFrom(segment.baseOffset + 1)) {
 			logger.warn('segment behind the damage is dropped', { log: core.name, segment: later.path })
 			later.abandon()
@@ -102,6 +102,15 @@ async function repairSegments(core: LogCore, files: FolderFiles, options: LoadOp
 		}
 		break
 	}
+}
+
+/**
+ * A power loss can take the end of a segment and leave the next one: what follows the gap was never synced, and a reader
+ * would pass over the loss. Compaction leaves gaps as well, so compacted topics are let be.
+ */
+function hasGapAfter(core: LogCore, segment: Segment): boolean {
+	if (core.config.isCompacted) return false
+	return core.segments.endOf(segment, core.producers.endOffset) > core.producers.endOffset
 }
 
 /** Reads every batch of `segment`, makes its indexes anew and cuts at the first bad batch. False when it was cut. */
@@ -113,6 +122,7 @@ async function recoverSegment(core: LogCore, segment: Segment): Promise<boolean>
 	const slices = new Slices(clock)
 	segment.resetForRebuild()
 	let expected = segment.baseOffset
+	core.producers.endOffset = expected
 	let problem: string | null = null
 	while (scan.next()) {
 		problem = scan.problem(expected, segment.baseOffset + SPAN_MAX)
@@ -140,7 +150,7 @@ async function recoverSegment(core: LogCore, segment: Segment): Promise<boolean>
 		})
 	}
 	segment.cutFile()
-	segment.seal()
+	core.seal(segment)
 	return problem === null
 }
 

@@ -3,7 +3,7 @@
  * producer state, rebuilt indexes and the offline tools. Says where the bytes stop being batches; never goes on behind it.
  */
 
-import { batchBaseOffset, batchMagic, isBatchCrcRight, wholeBatchEnd } from '../../protocol/records/batch.js'
+import { batchBaseOffset, isStoredCrcRight, wholeBatchEnd } from '../../protocol/records/batch.js'
 import type { Clock, File } from '../../runtime/ports.js'
 import { lastOffsetOf } from './segment.js'
 
@@ -71,7 +71,7 @@ export class SegmentScan {
 		const last = lastOffsetOf(this.#block, at)
 		if (base < expected || last < base) return `offsets ${base} to ${last} where ${expected} or more was expected`
 		if (last > offsetMax) return `last offset ${last} is too far from the segment's base`
-		if (batchMagic(this.#block, at) === 2 && !isBatchCrcRight(this.#block, at, end)) return 'CRC does not match'
+		if (!isStoredCrcRight(this.#block, at, end)) return 'CRC does not match'
 		return null
 	}
 

@@ -22,6 +22,7 @@
  */
 
 import { readInt64, writeInt64 } from '../../base/bytes.js'
+import { crc32 } from '../../base/crc32.js'
 import { crc32c } from '../../base/crc32c.js'
 
 /** Bytes before the first record of a v2 batch. */
@@ -164,6 +165,12 @@ export function writeBatchCrc(bytes: Buffer, at: number, end: number): void {
 /** Whether the stored CRC is that of the bytes. The caller has checked that the whole batch is there. */
 export function isBatchCrcRight(bytes: Buffer, at: number, end: number): boolean {
 	return computeBatchCrc(bytes, at, end) === batchCrc(bytes, at)
+}
+
+/** The same for a batch of any magic: messages 0 and 1 have a CRC-32 of what follows it (2.2). */
+export function isStoredCrcRight(bytes: Buffer, at: number, end: number): boolean {
+	if (batchMagic(bytes, at) === 2) return isBatchCrcRight(bytes, at, end)
+	return crc32(bytes.subarray(at + MAGIC_AT, end)) === bytes.readUInt32BE(at + EPOCH_AT)
 }
 
 /** What stands in a header, for builders. */

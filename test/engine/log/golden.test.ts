@@ -195,7 +195,7 @@ test('20.7 a killed and damaged folder recovers to what a Kafka broker recovered
 test('19.14 the folder of another broker or cluster is refused', async () => {
 	const directory = copyOf('follower')
 	const manager = new World(disk).manager({ dataDirs: [directory] })
-	const [{ clusterId, brokerId }] = manager.storedIdentities() as [{ clusterId: string; brokerId: number }]
+	const [{ clusterId, brokerId }] = manager.storedIdentities() as unknown as [{ clusterId: string; brokerId: number }]
 	expect(brokerId).toBe(2)
 	await expect(manager.open({ clusterId, brokerId: 1, configFor: () => CONFIG })).rejects.toThrow('belongs to broker 2')
 	const other = new World(disk).manager({ dataDirs: [directory] })
