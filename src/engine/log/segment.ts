@@ -84,6 +84,8 @@ export class Segment {
 	#maxTimestamp: number | null
 	#maxTimestampOffset: number
 	#firstTimestamp: number | null = null
+	/** Was truncated: the time index no longer ends with the largest time. */
+	#isCut = false
 
 	/** `size` is that of the `.log` file, 0 for a new one. `createdMs` decides when a segment without times rolls. */
 	constructor(
@@ -242,6 +244,7 @@ export class Segment {
 		this.file().truncateNow(position)
 		this.#size = position
 		this.#sinceIndex = -1
+		this.#isCut = true
 		this.#maxTimestamp = position === 0 ? -1 : null
 		this.#maxTimestampOffset = this.baseOffset
 		if (position === 0) this.#firstTimestamp = null
@@ -326,10 +329,24 @@ export class Segment {
 		}
 	}
 
+	/** From the closing entry of the time index; after a cut, or without any entry, from the batches behind it too. */
 	#loadMaxTimestamp(): number {
 		const last = this.timeIndex.lastEntry()
-		this.#maxTimestamp = last.timestamp
-		this.#maxTimestampOffset = last.offset
-		return last.timestamp
+		let { timestamp, offset } = last
+		if (this.#isCut || timestamp < 0) {
+			let position = this.offsetIndex.lookup(offset)
+			while (position < this.#size) {
+				const place = this.placeAt(position)
+				if (place === null) break
+				if (place.maxTimestamp > timestamp) {
+					timestamp = place.maxTimestamp
+					offset = place.lastOffset
+				}
+				position += place.bytes
+			}
+		}
+		this.#maxTimestamp = timestamp
+		this.#maxTimestampOffset = offset
+		return timestamp
 	}
 }
