@@ -119,7 +119,6 @@ class Child implements EmbeddedZooKeeper {
 				resolve()
 			})
 			this.#child.stdin?.end()
-			this.#child.kill('SIGTERM')
 		})
 	}
 

@@ -30,8 +30,18 @@ export interface Codec<F extends Fields> {
 
 const codecs = new WeakMap<Fields, Map<number, Codec<Fields>>>()
 
-/** The codec of one set of fields in one version. `flexibleFrom` is the message's first flexible version. */
-export function codecOf<F extends Fields>(fields: F, version: number, flexibleFrom: number, name: string): Codec<F> {
+/**
+ * The codec of one set of fields in one version. `flexibleFrom` is the message's first flexible version. A strict writer
+ * throws on a value that the version cannot carry, unless the field is ignorable: in requests that is an error of the
+ * caller. Responses are not strict: a handler fills in all it knows, and an older client gets what its version has.
+ */
+export function codecOf<F extends Fields>(
+	fields: F,
+	version: number,
+	flexibleFrom: number,
+	name: string,
+	isStrict = true,
+): Codec<F> {
 	let versions = codecs.get(fields)
 	if (versions === undefined) {
 		versions = new Map()
@@ -39,7 +49,7 @@ export function codecOf<F extends Fields>(fields: F, version: number, flexibleFr
 	}
 	let codec = versions.get(version)
 	if (codec === undefined) {
-		codec = compile(fields, version, version >= flexibleFrom, `${name}-v${version}`)
+		codec = compile(fields, new Compiler(version, version >= flexibleFrom, isStrict, `${name}-v${version}`))
 		versions.set(version, codec)
 	}
 	return codec as Codec<F>
@@ -52,7 +62,7 @@ export function requestCodec<Q extends Fields, P extends Fields>(family: Family<
 
 export function responseCodec<Q extends Fields, P extends Fields>(family: Family<Q, P>, version: number): Codec<P> {
 	assert(inVersions(family.versions, version), `${family.name} has no version ${version}`)
-	return codecOf(family.response, version, family.flexibleFrom, `${family.name}-response`)
+	return codecOf(family.response, version, family.flexibleFrom, `${family.name}-response`, false)
 }
 
 /** Encodes a data format with its leading int16 version (records of internal topics, consumer protocol blobs). */
@@ -84,11 +94,10 @@ export function decodeData<F extends Fields>(
 
 /** The JavaScript source of one codec, for `scripts/print-codec.mjs` and for curious readers. */
 export function sourceOf(fields: Fields, version: number, flexible: boolean, name: string): string {
-	return new Compiler(version, flexible, name).source(fields)
+	return new Compiler(version, flexible, true, name).source(fields)
 }
 
-function compile(fields: Fields, version: number, flexible: boolean, name: string): Codec<Fields> {
-	const compiler = new Compiler(version, flexible, name)
+function compile(fields: Fields, compiler: Compiler): Codec<Fields> {
 	const make = new Function('defaults', 'isDefault', 'Writer', 'ProtocolError', compiler.source(fields)) as (
 		defaults: readonly Field<unknown>[],
 		isDefault: unknown,
@@ -140,13 +149,15 @@ class Compiler {
 	readonly defaults: Field<unknown>[] = []
 	readonly #version: number
 	readonly #flexible: boolean
+	readonly #isStrict: boolean
 	readonly #name: string
 	readonly #functions: string[] = []
 	#count = 0
 
-	constructor(version: number, flexible: boolean, name: string) {
+	constructor(version: number, flexible: boolean, isStrict: boolean, name: string) {
 		this.#version = version
 		this.#flexible = flexible
+		this.#isStrict = isStrict
 		this.#name = name.replace(/[^\w-]/g, '')
 	}
 
@@ -275,7 +286,7 @@ return list`
 		const tagged: [string, Field<unknown>][] = []
 		for (const [name, field] of Object.entries(fields)) {
 			if (!this.#present(field)) {
-				if (field.options.ignorable !== true) {
+				if (this.#isStrict && field.options.ignorable !== true) {
 					const what = JSON.stringify(`${this.#name}: field ${name} is not in this version`)
 					lines.push(
 						`if (m.${name} !== undefined && !isDefault(${this.#fieldRef(field)}, m.${name})) throw new RangeError(${what})`,

@@ -55,10 +55,10 @@ export interface Options<T = unknown> {
 	readonly flexible?: 'none'
 }
 
-/** One field. `T` is its value; `O` says that it may be left out when encoding. */
-export interface Field<T, O extends boolean = boolean> {
+/** One field. `T` is its value; `O` says that something stands in for it when it is left out; `V` are its versions. */
+export interface Field<T, O extends boolean = boolean, V extends string = string> {
 	readonly kind: Kind
-	readonly versions: string
+	readonly versions: V
 	readonly options: Options
 	/** Of an array: what it holds. */
 	readonly element?: Field<unknown>
@@ -72,21 +72,27 @@ export interface Field<T, O extends boolean = boolean> {
 export type Fields = Readonly<Record<string, Field<any>>>
 
 type Nullable<T, O> = O extends { readonly nullable: string } ? T | null : T
-/** A field that is not in every version, or has something to stand in for it, may be left out. */
-type MayLack<V, O> = V extends '0+'
-	? O extends
-			| { readonly default: unknown }
-			| { readonly nullable: string }
-			| { readonly tag: number }
-			| { readonly ignorable: true }
-		? true
-		: false
-	: true
+type MayLack<O> = O extends
+	| { readonly default: unknown }
+	| { readonly nullable: string }
+	| { readonly tag: number }
+	| { readonly ignorable: true }
+	? true
+	: false
 
 /** The decoded form: every field present. */
 export type Decoded<F extends Fields> = { -readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never }
 
-type OptionalKeys<F extends Fields> = { [K in keyof F]: F[K] extends Field<unknown, true> ? K : never }[keyof F]
+/** Keys that may be left out: those with a stand-in, and those that are not in every version that has their parent. */
+type OptionalKeys<F extends Fields, V extends string> = {
+	[K in keyof F]: F[K] extends Field<unknown, infer O, infer W>
+		? O extends true
+			? K
+			: W extends '0+' | V
+				? never
+				: K
+		: never
+}[keyof F]
 type InputValue<T> = T extends Buffer | string | number | bigint | boolean | null
 	? T
 	: T extends readonly (infer E)[]
@@ -97,21 +103,21 @@ type InputValue<T> = T extends Buffer | string | number | bigint | boolean | nul
 
 declare const inputOf: unique symbol
 
-/** The form that is given to encode: fields with a default, a null, a tag or `ignorable` may be left out. */
-export type Input<F extends Fields> = {
-	readonly [K in Exclude<keyof F, OptionalKeys<F>>]: F[K] extends Field<infer T> ? InputValue<T> : never
+/** The form that is given to encode. `V`: the versions of the parent. */
+export type Input<F extends Fields, V extends string = '0+'> = {
+	readonly [K in Exclude<keyof F, OptionalKeys<F, V>>]: F[K] extends Field<infer T> ? InputValue<T> : never
 } & {
-	readonly [K in OptionalKeys<F>]?: (F[K] extends Field<infer T> ? InputValue<T> : never) | undefined
+	readonly [K in OptionalKeys<F, V>]?: (F[K] extends Field<infer T> ? InputValue<T> : never) | undefined
 }
 
 /** A struct's decoded value, carrying the type of its input form. */
-export type Struct<F extends Fields> = Decoded<F> & { readonly [inputOf]?: Input<F> }
+export type Struct<F extends Fields, V extends string> = Decoded<F> & { readonly [inputOf]?: Input<F, V> }
 
 function field<T, const V extends string, const O extends Options<T>>(
 	kind: Kind,
 	versions: V,
 	options?: O,
-): Field<Nullable<T, O>, MayLack<V, O>> {
+): Field<Nullable<T, O>, MayLack<O>, V> {
 	return { kind, versions, options: options ?? {} }
 }
 
@@ -149,7 +155,7 @@ export function array<const V extends string, const F extends Fields, const O ex
 	versions: V,
 	element: F,
 	options?: O,
-): Field<Nullable<Struct<F>[], O>, MayLack<V, O>> {
+): Field<Nullable<Struct<F, V>[], O>, MayLack<O>, V> {
 	return {
 		kind: 'array',
 		versions,
@@ -163,7 +169,7 @@ export function arrayOf<T, const V extends string, const O extends Options>(
 	versions: V,
 	element: (versions: '0+') => Field<T>,
 	options?: O,
-): Field<Nullable<T[], O>, MayLack<V, O>> {
+): Field<Nullable<T[], O>, MayLack<O>, V> {
 	return { kind: 'array', versions, options: options ?? {}, element: element('0+') }
 }
 
@@ -171,7 +177,7 @@ export function struct<const V extends string, const F extends Fields, const O e
 	versions: V,
 	fields: F,
 	options?: O,
-): Field<Nullable<Struct<F>, O>, MayLack<V, O>> {
+): Field<Nullable<Struct<F, V>, O>, MayLack<O>, V> {
 	return { kind: 'struct', versions, options: options ?? {}, fields }
 }
 

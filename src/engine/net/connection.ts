@@ -10,10 +10,10 @@
  */
 
 import { Deque } from '../../base/queues.js'
+import { FrameError, Framer } from '../../protocol/framer.js'
 import { errorText, type Logger } from '../../runtime/logger.js'
 import type { Clock, Socket, Timer } from '../../runtime/ports.js'
 import type { MemoryBudget } from './budget.js'
-import { FrameError, Framer } from './framer.js'
 
 /** A part of a reply that lies in a file; released once when sent or dropped. */
 export interface ReplySlice {

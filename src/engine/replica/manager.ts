@@ -3,7 +3,7 @@
  * when something moved. Handlers and coordinators reach logs only through here.
  */
 
-import { type PartitionKey, partitionKey, type TopicId, ZERO_TOPIC_ID } from '../../base/ids.js'
+import { type PartitionKey, partitionKey, type TopicId, type TopicPartition, ZERO_TOPIC_ID } from '../../base/ids.js'
 import { ERROR } from '../../protocol/errors.js'
 import type { leaderAndIsr, stopReplica } from '../../protocol/messages/replication.js'
 import type { RequestInput, ResponseInput } from '../../protocol/schema.js'
@@ -230,8 +230,9 @@ export class ReplicaManager {
 	}
 
 	/** A directory failed: its replicas answer 56 from now on. */
-	directoryFailed(keys: readonly PartitionKey[]): void {
-		for (const key of keys) {
+	directoryFailed(partitions: readonly TopicPartition[]): void {
+		for (const { topic, partition: index } of partitions) {
+			const key = partitionKey(topic, index)
 			const partition = this.#partitions.get(key)
 			this.#partitions.delete(key)
 			this.#offline.add(key)

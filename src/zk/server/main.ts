@@ -7,8 +7,11 @@
  * its stdin, which is how it learns that its parent died. Exit 0 after a stop, 1 with one line on stderr otherwise.
  */
 
-import { nodeRuntime } from '../../runtime/node-runtime.js'
-import { startZkServer, type ZkServerOptions } from './server.js'
+import { NodeClock, NodeRandom } from '../../runtime/node-clock.js'
+import { NodeDisk } from '../../runtime/node-disk.js'
+import { NodeHost } from '../../runtime/node-host.js'
+import { NodeNetwork } from '../../runtime/node-net.js'
+import { startZkServer, type ZkServerOptions, type ZkServerRuntime } from './server.js'
 
 /** A stop that takes longer ends the process all the same: what was acknowledged is in the log. */
 const STOP_MS = 900
@@ -51,7 +54,14 @@ function fail(error: unknown): never {
 }
 
 async function main(): Promise<void> {
-	const runtime = nodeRuntime()
+	// Only what the server needs: codecs and native helpers would double the start and the memory of an idle process.
+	const runtime: ZkServerRuntime = {
+		clock: new NodeClock(),
+		random: new NodeRandom(),
+		disk: new NodeDisk(),
+		network: new NodeNetwork(),
+		host: new NodeHost(),
+	}
 	const server = await startZkServer(runtime, readOptions())
 	const stop = (): void => {
 		runtime.clock.after(STOP_MS, () => process.exit(0))
@@ -60,9 +70,12 @@ async function main(): Promise<void> {
 	process.on('SIGTERM', stop)
 	process.on('SIGINT', stop)
 	if (process.argv.includes('--attached')) {
-		// Ctrl-C reaches the whole group: the parent decides when we end.
-		process.off('SIGINT', stop)
-		process.on('SIGINT', () => undefined)
+		// Ctrl-C and a service manager's SIGTERM reach the whole group: the parent needs us for its own clean stop, and
+		// decides when we end.
+		for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+			process.off(signal, stop)
+			process.on(signal, () => undefined)
+		}
 		process.stdin.on('close', stop)
 		process.stdin.on('error', () => undefined)
 		process.stdin.resume()

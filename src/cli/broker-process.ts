@@ -1,0 +1,254 @@
+/**
+ * A broker as a process of its own: settings from flags and file, the embedded ZooKeeper where none is named, the ready
+ * line, signals. Behind `kcli broker start`.
+ */
+
+import { closeSync, existsSync, readFileSync, writeSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { parseProperties } from '../base/properties.js'
+import { type Broker, startBroker } from '../engine/broker.js'
+import { BrokerConfig, ConfigError } from '../engine/config.js'
+import { reportConfig } from '../engine/config-classes.js'
+import { DirLockedError } from '../engine/log/dir-lock.js'
+import { DataDirMismatchError } from '../engine/log/manager.js'
+import type { Logger } from '../runtime/logger.js'
+import { nodeRuntime } from '../runtime/node-runtime.js'
+import { DiskError, NetworkError } from '../runtime/ports.js'
+import { nodeDriverFactory } from '../zk/node-driver.js'
+import { ZkError, type ZkSession } from '../zk/port.js'
+import { BrokerIdTakenError } from '../zk/recipes.js'
+import { openZkSession } from '../zk/session.js'
+import { type EmbeddedZooKeeper, EmbeddedZooKeeperError, startEmbeddedZooKeeper } from './embedded-zookeeper.js'
+import { CliError, EXIT, usageError } from './errors.js'
+
+export interface BrokerFlags {
+	readonly id: number | null
+	readonly listen: readonly string[]
+	readonly advertised: readonly string[]
+	readonly dataDirs: readonly string[]
+	/** `host:port/chroot`; null starts the embedded one unless the configuration names one. */
+	readonly zookeeper: string | null
+	readonly zookeeperPort: number
+	readonly zookeeperDataDir: string | null
+	readonly rack: string | null
+	readonly configFile: string | null
+	/** `key=value`, in order. */
+	readonly settings: readonly string[]
+	readonly readyFd: number | null
+	readonly json: boolean
+}
+
+const DEFAULT_LISTENER = 'PLAINTEXT://127.0.0.1:9092'
+const DEFAULT_DATA_DIR = '.kcli-data'
+
+/** Runs a broker until it is told to stop; returns the exit code. Throws {@link CliError} when it cannot start. */
+export async function runBroker(flags: BrokerFlags, log: Logger): Promise<number> {
+	const given = gatherSettings(flags)
+	const connect = flags.zookeeper ?? given.get('zookeeper.connect') ?? null
+	if (connect === null) addSingleMachineDefaults(given, log)
+	const config = checkedConfig(given, log)
+	const stopped = stopSignal(log)
+	let embedded: EmbeddedZooKeeper | null = null
+	let session: ZkSession | null = null
+	try {
+		if (connect === null) embedded = await startEmbedded(flags, config)
+		const address = connect ?? (embedded as EmbeddedZooKeeper).address
+		const runtime = nodeRuntime()
+		session = await openZkSession(runtime, nodeDriverFactory(runtime), {
+			connect: address,
+			sessionTimeoutMs: config.number('zookeeper.session.timeout.ms'),
+			connectTimeoutMs: Number(
+				config.text('zookeeper.connection.timeout.ms') ?? config.number('zookeeper.session.timeout.ms'),
+			),
+			logger: log.scoped('zookeeper'),
+		})
+		const broker = await startBroker({ runtime, session, config, log, hostName: hostname() })
+		announce(flags, broker, address, embedded !== null)
+		embedded?.onExit(({ message }) => log.error('the embedded ZooKeeper ended', { reason: message }))
+		const signal = await stopped
+		return await stop(broker, config, log, signal)
+	} catch (error) {
+		await session?.close()
+		throw explain(error, flags, connect)
+	} finally {
+		await embedded?.stop()
+	}
+}
+
+/** File, then `-c`, then flags: the later beats the earlier. */
+function gatherSettings(flags: BrokerFlags): Map<string, string> {
+	const given = new Map<string, string>()
+	if (flags.configFile !== null) {
+		let text: string
+		try {
+			text = readFileSync(flags.configFile, 'utf8')
+		} catch (error) {
+			throw usageError(`cannot read ${flags.configFile}: ${(error as NodeJS.ErrnoException).code}`)
+		}
+		for (const [key, value] of parseProperties(text)) given.set(key, value)
+	}
+	for (const setting of flags.settings) {
+		const equals = setting.indexOf('=')
+		if (equals <= 0) throw usageError(`-c wants key=value, not '${setting}'`)
+		given.set(setting.slice(0, equals).trim(), setting.slice(equals + 1).trim())
+	}
+	if (flags.id !== null) given.set('broker.id', String(flags.id))
+	if (flags.rack !== null) given.set('broker.rack', flags.rack)
+	if (flags.listen.length > 0) given.set('listeners', flags.listen.join(','))
+	if (flags.advertised.length > 0) given.set('advertised.listeners', flags.advertised.join(','))
+	if (!given.has('listeners')) given.set('listeners', DEFAULT_LISTENER)
+	const dirs = flags.dataDirs.flatMap((each) => each.split(',')).filter((each) => each !== '')
+	if (dirs.length > 0) {
+		given.delete('log.dir')
+		given.set('log.dirs', dirs.map((each) => resolve(each)).join(','))
+	} else if (!given.has('log.dirs') && !given.has('log.dir')) {
+		given.set('log.dirs', resolve(DEFAULT_DATA_DIR, `broker-${given.get('broker.id') ?? '1'}`))
+	}
+	return given
+}
+
+/** One machine, nothing said: settings that suit it (DESIGN "Single machine defaults"). */
+function addSingleMachineDefaults(given: Map<string, string>, log: Logger): void {
+	const defaults: Readonly<Record<string, string>> = {
+		'broker.id': '1',
+		'offsets.topic.replication.factor': '1',
+		'transaction.state.log.replication.factor': '1',
+		'transaction.state.log.min.isr': '1',
+		'group.initial.rebalance.delay.ms': '0',
+	}
+	const taken: string[] = []
+	for (const [key, value] of Object.entries(defaults)) {
+		if (given.has(key)) continue
+		given.set(key, value)
+		taken.push(`${key}=${value}`)
+	}
+	if (taken.length > 0) log.info('single machine defaults', { settings: taken.join(' ') })
+}
+
+function checkedConfig(given: ReadonlyMap<string, string>, log: Logger): BrokerConfig {
+	try {
+		const config = new BrokerConfig(given)
+		const { ineffective, unknown } = reportConfig(config)
+		if (ineffective.length > 0) log.info('settings of no effect here', { keys: ineffective.join(',') })
+		if (unknown.length > 0) log.warn('unknown settings ignored', { keys: unknown.join(',') })
+		return config
+	} catch (error) {
+		if (!(error instanceof ConfigError)) throw error
+		throw usageError(`bad setting ${error.message}`)
+	}
+}
+
+async function startEmbedded(flags: BrokerFlags, config: BrokerConfig): Promise<EmbeddedZooKeeper> {
+	const first = config.list('log.dirs')[0] as string
+	const dataDir = resolve(flags.zookeeperDataDir ?? join(dirname(first), 'zookeeper'))
+	if (dataDir === first || dataDir.startsWith(`${first}/`)) {
+		throw usageError(`--zookeeper-data-dir ${dataDir} lies inside the data folder ${first}`)
+	}
+	return await startEmbeddedZooKeeper({ host: '127.0.0.1', port: flags.zookeeperPort, dataDir })
+}
+
+/** Prints the ready line: stdout, and the file descriptor that was asked for. */
+function announce(flags: BrokerFlags, broker: Broker, zookeeper: string, isEmbedded: boolean): void {
+	const { id, clusterId, endpoints } = broker.info
+	const listeners = endpoints.map(({ listener, host, port }) => `${listener}://${host}:${port}`)
+	const line = flags.json
+		? JSON.stringify({ id, listeners, zookeeper, cluster: clusterId })
+		: `ready id=${id} listeners=${listeners.join(',')} zookeeper=${zookeeper} cluster=${clusterId}`
+	process.stdout.write(`${line}\n`)
+	if (flags.readyFd !== null) {
+		writeSync(flags.readyFd, `${line}\n`)
+		closeSync(flags.readyFd)
+	}
+	if (isEmbedded) {
+		process.stderr.write(`embedded ZooKeeper at ${zookeeper}; a second broker joins with: --zookeeper ${zookeeper}\n`)
+	}
+}
+
+/** Settles with the first signal to stop; a second one ends the process at once. */
+function stopSignal(log: Logger): Promise<'SIGINT' | 'SIGTERM'> {
+	return new Promise((settle) => {
+		let isStopping = false
+		const on = (signal: 'SIGINT' | 'SIGTERM'): void => {
+			if (isStopping) process.exit(signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated)
+			isStopping = true
+			log.info('stopping', { signal })
+			settle(signal)
+		}
+		process.on('SIGINT', () => on('SIGINT'))
+		process.on('SIGTERM', () => on('SIGTERM'))
+	})
+}
+
+async function stop(broker: Broker, config: BrokerConfig, log: Logger, signal: string): Promise<number> {
+	const patience = config.number('kcli.shutdown.timeout.ms')
+	const late = new Promise<'late'>((resolve) => {
+		setTimeout(() => resolve('late'), patience).unref()
+	})
+	const outcome = await Promise.race([broker.stop(), late])
+	if (outcome === 'late') {
+		const names = [...broker.replicas.partitions]
+			.filter(({ log: each }) => each.recoveryPoint < each.logEndOffset)
+			.map(({ key }) => key)
+		process.stderr.write(`kcli: not stopped within ${patience} ms; not flushed: ${names.join(', ') || 'nothing'}\n`)
+		return EXIT.failed
+	}
+	if (outcome.length > 0) {
+		process.stderr.write(`kcli: stopped; not flushed: ${outcome.join(', ')}\n`)
+		return EXIT.failed
+	}
+	log.info('stopped')
+	return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated
+}
+
+/** One line for each thing that can keep a broker from starting. */
+function explain(error: unknown, flags: BrokerFlags, connect: string | null): unknown {
+	if (error instanceof ConfigError) return usageError(`bad setting ${error.message}`)
+	if (error instanceof DirLockedError) {
+		return new CliError(
+			error.message,
+			EXIT.failed,
+			'Stop that broker first, or give another --data-dir.',
+			'KCLI_DIR_LOCKED',
+		)
+	}
+	if (error instanceof DataDirMismatchError) {
+		return new CliError(
+			error.message,
+			EXIT.failed,
+			'Give the folder of this broker, or an empty one.',
+			'KCLI_DIR_MISMATCH',
+		)
+	}
+	if (error instanceof NetworkError && error.code === 'EADDRINUSE') {
+		return new CliError(
+			`${error.address} is in use by another process`,
+			EXIT.failed,
+			'Give another port with --listen.',
+			'KCLI_PORT_TAKEN',
+		)
+	}
+	if (error instanceof EmbeddedZooKeeperError && /EADDRINUSE|in use/.test(error.message)) {
+		const hint = 'Give another with --zookeeper-port (0: any), or name a running ZooKeeper with --zookeeper.'
+		return new CliError(
+			`ZooKeeper's port ${flags.zookeeperPort} is in use by another process`,
+			EXIT.failed,
+			hint,
+			'KCLI_PORT_TAKEN',
+		)
+	}
+	if (error instanceof EmbeddedZooKeeperError) return new CliError(error.message, EXIT.failed, null, error.code)
+	if (error instanceof DiskError) {
+		const folder = existsSync(error.path) ? error.path : dirname(error.path)
+		const hint = error.code === 'EACCES' || error.code === 'EROFS' ? `${folder} must be writable.` : null
+		return new CliError(`cannot ${error.operation} ${error.path}: ${error.code}`, EXIT.failed, hint, 'KCLI_DISK')
+	}
+	if (error instanceof BrokerIdTakenError) {
+		return new CliError(error.message, EXIT.failed, 'Give another --id, or stop that broker.', 'KCLI_BROKER_ID_TAKEN')
+	}
+	if (error instanceof ZkError) {
+		const where = connect ?? 'the embedded ZooKeeper'
+		return new CliError(`ZooKeeper at ${where} cannot be used: ${error.message}`, EXIT.failed, null, error.stableCode)
+	}
+	return error
+}
