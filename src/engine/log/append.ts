@@ -233,11 +233,14 @@ export class Appender {
 	async #drain(): Promise<void> {
 		if (this.#isWriting) return
 		this.#isWriting = true
-		try {
-			while (this.#queue[0]?.validation) await this.#writeGroup(this.#takeGroup())
-		} finally {
-			this.#isWriting = false
+		while (this.#queue[0]?.validation) {
+			const settle = await this.#writeGroup(this.#takeGroup())
+			// Before anyone learns of it: who appends next may take the direct way again.
+			this.#isWriting = this.#queue[0]?.validation != null
+			settle()
+			if (!this.#isWriting) return
 		}
+		this.#isWriting = false
 	}
 
 	/** Stages jobs from the front that go to one segment, and settles those that are refused. */
@@ -276,12 +279,13 @@ export class Appender {
 		return group
 	}
 
-	async #writeGroup(group: readonly Staged[]): Promise<void> {
-		if (group.length === 0) return
+	/** Writes one group; what it answers settles the jobs. Never rejects. */
+	async #writeGroup(group: readonly Staged[]): Promise<() => void> {
 		const core = this.#core
 		const chunks = group.map((one) => one.bytes)
 		let total = 0
 		for (const chunk of chunks) total += chunk.length
+		if (total === 0) return () => undefined
 		try {
 			this.#rollIfNeeded(chunks, total)
 			for (const chunk of chunks) core.noteEpochs(chunk)
@@ -292,15 +296,11 @@ export class Appender {
 			for (const chunk of chunks) core.applyWritten(chunk)
 			if (this.#needsFlush()) await core.flush(core.logEndOffset)
 		} catch (error) {
-			if (!(error instanceof DiskError)) {
-				for (const one of group) one.job.reject(error)
-				return
-			}
+			if (!(error instanceof DiskError)) return () => group.forEach((one) => void one.job.reject(error))
 			core.fence(error)
-			for (const one of group) one.job.resolve(storageError(core))
-			return
+			return () => group.forEach((one) => void one.job.resolve(storageError(core)))
 		}
-		for (const one of group) one.job.resolve(one.outcome)
+		return () => group.forEach((one) => void one.job.resolve(one.outcome))
 	}
 }
 
