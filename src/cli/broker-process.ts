@@ -65,8 +65,12 @@ export async function runBroker(flags: BrokerFlags, log: Logger): Promise<number
 		})
 		const broker = await startBroker({ runtime, session, config, log, hostName: hostname() })
 		announce(flags, broker, address, embedded !== null)
-		embedded?.onExit(({ message }) => log.error('the embedded ZooKeeper ended', { reason: message }))
+		let isStopping = false
+		embedded?.onExit(({ message }) => {
+			if (!isStopping) log.error('the embedded ZooKeeper ended: restart the broker', { reason: message })
+		})
 		const signal = await stopped
+		isStopping = true
 		return await stop(broker, config, log, signal)
 	} catch (error) {
 		await session?.close()
