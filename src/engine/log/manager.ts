@@ -15,59 +15,16 @@ import { suffixedName } from './folder.js'
 import type { LogConfig } from './log-config.js'
 import type { LogServices } from './log-core.js'
 import { LogLoader } from './log-loader.js'
+import type { LogIdentity, LogManagerEvents, LogManagerSettings, OpenOptions } from './manager-settings.js'
 import { readMetaProperties, writeMetaProperties } from './meta-properties.js'
 import { PartitionLog } from './partition-log.js'
 import { loadLog } from './recovery.js'
 import { TailCache } from './tail-cache.js'
 import { WriteMode } from './write-mode.js'
 
-/** Broker settings that the log layer reads, in ms and bytes. Infinity: never. */
-export interface LogManagerSettings {
-	readonly dataDirs: readonly string[]
-	readonly retentionCheckMs: number
-	readonly flushCheckMs: number
-	readonly recoveryPointCheckpointMs: number
-	readonly logStartCheckpointMs: number
-	readonly initialTaskDelayMs: number
-	readonly producerExpirationMs: number
-	readonly producerExpirationCheckMs: number
-	readonly tailCacheBytes: number
-	readonly decompressedBytesMax: number
-}
-
-/** Apache Kafka 3.9's defaults. */
-export const DEFAULT_LOG_SETTINGS: Omit<LogManagerSettings, 'dataDirs'> = {
-	retentionCheckMs: 300_000,
-	flushCheckMs: Number.POSITIVE_INFINITY,
-	recoveryPointCheckpointMs: 60_000,
-	logStartCheckpointMs: 60_000,
-	initialTaskDelayMs: 30_000,
-	producerExpirationMs: 86_400_000,
-	producerExpirationCheckMs: 600_000,
-	tailCacheBytes: 64 * 1024 * 1024,
-	decompressedBytesMax: 64 * 1024 * 1024,
-}
-
 /** The data dirs belong to another broker or cluster, or contradict each other (19.14). */
 export class DataDirMismatchError extends Error {
 	override readonly name = 'DataDirMismatchError'
-}
-
-/** What the manager tells its owner. */
-export interface LogManagerEvents {
-	/** A dir went offline; `partitions` stood on it and answer 56 from now on. */
-	readonly onDirFailed: (path: string, partitions: readonly TopicPartition[], error: DiskError) => void
-}
-
-/** Who the data must belong to. */
-export interface LogIdentity {
-	readonly clusterId: string
-	readonly brokerId: number
-}
-
-export interface OpenOptions extends LogIdentity {
-	/** Configuration of a topic whose folder is found; called once for each folder. */
-	readonly configFor: (topic: string) => LogConfig
 }
 
 interface Entry {

@@ -101,18 +101,35 @@ export function readLog(core: LogCore, request: ReadRequest): ReadOutcome {
 	const noAborted = withAborted === true ? NO_ABORTED : null
 	if (offset >= upper) return outcome(core, 0, NO_PARTS, 0, -1, noAborted)
 	try {
-		const cached = core.tail.read(offset, upper, request.maxBytes, request.minOneBatch)
-		if (cached !== null) {
-			const aborted = withAborted === true ? abortedBetween(core, offset, upper) : null
-			return outcome(core, 0, cached.parts, cached.bytes, cached.bytes === 0 ? -1 : cached.baseOffset, aborted)
-		}
-		const found = readFile(core, request, upper)
-		if (found === null) return outcome(core, 0, NO_PARTS, 0, -1, noAborted)
-		const aborted = withAborted === true ? abortedBetween(core, offset, found.endOffset) : null
-		return outcome(core, 0, [found.slice], found.slice.length, found.place.baseOffset, aborted)
+		return readBelow(core, request, upper, noAborted)
+	} catch (error) {
+		if (!(error instanceof SegmentDamage) && !(error instanceof IndexDamage)) return failed(core, error)
+		core.services.logger.warn('indexes are made anew', { log: core.name, reason: error.message })
+	}
+	try {
+		core.segments.floor(offset)?.rebuildIndexes(core.config)
+		return readBelow(core, request, upper, noAborted)
 	} catch (error) {
 		return failed(core, error)
 	}
+}
+
+function readBelow(
+	core: LogCore,
+	request: ReadRequest,
+	upper: number,
+	noAborted: readonly AbortedTransaction[] | null,
+): ReadOutcome {
+	const { offset, withAborted } = request
+	const cached = core.tail.read(offset, upper, request.maxBytes, request.minOneBatch)
+	if (cached !== null) {
+		const aborted = withAborted === true ? abortedBetween(core, offset, upper) : null
+		return outcome(core, 0, cached.parts, cached.bytes, cached.bytes === 0 ? -1 : cached.baseOffset, aborted)
+	}
+	const found = readFile(core, request, upper)
+	if (found === null) return outcome(core, 0, NO_PARTS, 0, -1, noAborted)
+	const aborted = withAborted === true ? abortedBetween(core, offset, found.endOffset) : null
+	return outcome(core, 0, [found.slice], found.slice.length, found.place.baseOffset, aborted)
 }
 
 function failed(core: LogCore, error: unknown): ReadOutcome {

@@ -20,8 +20,9 @@ import { LogCore, type LogServices } from './log-core.js'
 import { markerOf } from './marker.js'
 import { ProducerState } from './producer-state.js'
 import { SegmentScan, Slices } from './scan.js'
-import { lastOffsetOf, maxTimestampOf, Segment, segmentName } from './segment.js'
+import { lastOffsetOf, maxTimestampOf, Segment, SegmentDamage, segmentName } from './segment.js'
 import { SnapshotFiles } from './snapshot-files.js'
+import { IndexDamage } from './sparse-index.js'
 
 export interface LoadOptions {
 	readonly topic: string
@@ -57,6 +58,7 @@ export async function loadLog(services: LogServices, options: LoadOptions): Prom
 	addSegments(core, files)
 	await repairSegments(core, files, options)
 	if (isEpochFileLost) await rebuildEpochs(core)
+	await checkActive(core)
 	settle(core, options)
 	await restoreProducers(core, options)
 	return core
@@ -199,6 +201,19 @@ async function rebuildEpochs(core: LogCore): Promise<void> {
 				core.epochs.assignIfNewer(batchLeaderEpoch(bytes, at), batchBaseOffset(bytes, at))
 			if (slices.isOver) await slices.giveWay()
 		}
+	}
+}
+
+/** The log end is found through the active segment's index: when that is wrong, the segment is read whole. */
+async function checkActive(core: LogCore): Promise<void> {
+	if (core.segments.all.length === 0) return
+	const { active } = core.segments
+	try {
+		active.nextOffset()
+	} catch (error) {
+		if (!(error instanceof IndexDamage) && !(error instanceof SegmentDamage)) throw error
+		core.services.logger.warn('index is damaged, it is made anew', { log: core.name, reason: error.message })
+		await recoverSegment(core, active)
 	}
 }
 

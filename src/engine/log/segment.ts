@@ -16,7 +16,7 @@ import {
 	wholeBatchEnd,
 } from '../../protocol/records/batch.js'
 import type { Disk, File } from '../../runtime/ports.js'
-import { OffsetIndex, TimeIndex } from './sparse-index.js'
+import { IndexDamage, OffsetIndex, TimeIndex } from './sparse-index.js'
 import { TxnIndex } from './txn-index.js'
 
 /** A segment's bytes contradict the format at `position`. */
@@ -181,7 +181,7 @@ export class Segment {
 	 * position, when given); null when the segment has none.
 	 */
 	find(offset: number, from = -1): BatchPlace | null {
-		let position = from >= 0 ? from : this.offsetIndex.lookup(offset)
+		let position = from >= 0 ? from : this.#indexed(this.offsetIndex.lookup(offset))
 		const file = this.file()
 		while (position < this.#size) {
 			const read = file.readNow(scanBuffer, position)
@@ -224,7 +224,7 @@ export class Segment {
 
 	/** Next offset after the last whole batch, found from the last index entry on. */
 	nextOffset(): number {
-		let position = this.offsetIndex.lastPosition()
+		let position = this.#indexed(this.offsetIndex.lastPosition())
 		let next = this.baseOffset
 		while (position < this.#size) {
 			const place = this.placeAt(position)
@@ -233,6 +233,26 @@ export class Segment {
 			position += place.bytes
 		}
 		return next
+	}
+
+	/** Makes offset and time index anew from the batches' headers; the log itself is trusted. Throws {@link SegmentDamage}. */
+	rebuildIndexes(limits: SegmentLimits): void {
+		const size = this.#size
+		const places: BatchPlace[] = []
+		for (let at = 0; at < size; ) {
+			const place = this.placeAt(at)
+			if (place === null) throw new SegmentDamage(this.path, at, 'batch is cut')
+			places.push(place)
+			at += place.bytes
+		}
+		this.offsetIndex.clear()
+		this.timeIndex.clear()
+		this.#size = 0
+		this.#sinceIndex = 0
+		this.#maxTimestamp = -1
+		for (const { bytes, lastOffset, maxTimestamp } of places) {
+			this.added(bytes, lastOffset, maxTimestamp, lastOffset, limits)
+		}
 	}
 
 	/** Cuts the log at `position`, where the batch with `offset` began, and the indexes with it. */
@@ -327,6 +347,14 @@ export class Segment {
 			maxTimestamp: maxTimestampOf(bytes, at),
 			magic,
 		}
+	}
+
+	/** An index may not name a place behind the log. */
+	#indexed(position: number): number {
+		if (position > 0 && position >= this.#size) {
+			throw new IndexDamage(this.offsetIndex.path, `position ${position} lies behind the log's ${this.#size} bytes`)
+		}
+		return position
 	}
 
 	/** From the closing entry of the time index; after a cut, or without any entry, from the batches behind it too. */

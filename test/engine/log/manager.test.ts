@@ -389,6 +389,33 @@ describe('reads and time', () => {
 })
 
 describe('failure', () => {
+	test('19.6 an index of nonsense is made anew, at load and at the first read', async () => {
+		const disk = new SimDisk()
+		const config = { segmentBytes: 600, indexIntervalBytes: 50 }
+		const { log, manager } = await openLog(disk, config)
+		for (let i = 0; i < 12; i++) await log.appendAsLeader(batch(1, 60, { first: i }), CLIENT)
+		await manager.close(0n)
+		for (const name of names(disk).filter((one) => one.endsWith('.index'))) {
+			for (const [offset, position] of [
+				[3, 77],
+				[3, 99_999],
+				[-5, 10],
+			]) {
+				const file = disk.openNow(`/data/t-0/${name}`, 'fresh')
+				const bytes = Buffer.alloc(8)
+				bytes.writeInt32BE(offset as number, 0)
+				bytes.writeInt32BE(position as number, 4)
+				file.writeNow([bytes], 0)
+				file.closeNow()
+				const again = await openLog(disk, config)
+				expect(again.log.logEndOffset).toBe(12)
+				const records = await readAll(again.log)
+				expect(records.map((record) => Number.parseInt(String(record.value), 10))).toEqual(records.map((_, i) => i))
+				await again.manager.close(0n)
+			}
+		}
+	})
+
 	test('20.11 KAFKA-10778 a write error fences, takes its dir offline, and the other dir goes on', async () => {
 		for (const code of ['ENOSPC', 'EIO']) {
 			const disk = new SimDisk()

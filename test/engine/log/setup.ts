@@ -2,7 +2,8 @@
 
 import type { LogConfig } from '../../../src/engine/log/log-config.js'
 import { DEFAULT_LOG_CONFIG } from '../../../src/engine/log/log-config.js'
-import { DEFAULT_LOG_SETTINGS, LogManager, type LogManagerSettings } from '../../../src/engine/log/manager.js'
+import { LogManager } from '../../../src/engine/log/manager.js'
+import { DEFAULT_LOG_SETTINGS, type LogManagerSettings } from '../../../src/engine/log/manager-settings.js'
 import type { PartitionLog } from '../../../src/engine/log/partition-log.js'
 import { FileSlice, type ReadOutcome } from '../../../src/engine/log/read.js'
 import { batchBaseOffset, batchBytes, batchLastOffset } from '../../../src/protocol/records/batch.js'
