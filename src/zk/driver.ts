@@ -50,7 +50,7 @@ export type DriverOutcome =
 export interface DriverEvents {
 	/** The session is established or taken up again; requests may be made. */
 	onConnected(session: { sessionId: bigint; password: Buffer; timeoutMs: number }): void
-	/** After `onConnected`: the connection is gone, the driver tries on. All its requests have been settled. */
+	/** After `onConnected`: the connection is gone, the driver tries on. Its requests are settled next, in their order. */
 	onDisconnected(): void
 	/** Final. The server says that the session is over. */
 	onExpired(): void

@@ -350,8 +350,9 @@ export class NodeZkDriver implements ZkDriver {
 		this.#watchdog?.stop()
 		const wasConnected = this.#manager.state === CONNECTED
 		this.#manager.setState(DISCONNECTED)
-		this.#failAll('CONNECTION_LOSS')
+		// Told first, so that no request that is now settled is made again on this connection.
 		if (wasConnected) this.#events.onDisconnected()
+		this.#failAll('CONNECTION_LOSS')
 		this.#retry()
 	}
 

@@ -120,7 +120,8 @@ export class CallLine {
 			return
 		}
 		const { code, wasSent, wireCode, index } = outcome.failure
-		const isLoss = code === 'CONNECTION_LOSS' || code === 'SESSION_EXPIRED'
+		// A driver that was let go says CLOSED; the session itself goes on with another.
+		const isLoss = code === 'CONNECTION_LOSS' || code === 'SESSION_EXPIRED' || code === 'CLOSED'
 		if (!isLoss) {
 			this.#settle(call, { ok: false, error: this.#error(call, code, false, wireCode, index), wasLost: call.wasLost })
 			return

@@ -150,6 +150,21 @@ describe('a lost connection', () => {
 		expect((await zk.exists('/e'))?.ephemeralOwner).toBe(zk.sessionId)
 	})
 
+	test('keeps the order of calls, in flight or waiting', async () => {
+		const { address } = await startServer()
+		const proxy = await FaultProxy.start(address)
+		const zk = await openSession(proxy.address, { inFlightMax: 4 })
+		await zk.create('/a', Buffer.from(''))
+		let replies = 0
+		proxy.onReply = () => (++replies === 12 ? 'lose' : 'pass')
+		const versions = Array.from({ length: 40 }, (_, i) => zk.set('/a', bytes(`${i}`), -1))
+		await Promise.all(versions)
+		expect((await zk.get('/a'))?.data?.toString()).toBe('39')
+		const settled = (await Promise.all(versions)).map(({ version }) => version)
+		expect([...settled].sort((a, b) => a - b)).toEqual(settled)
+		expect(proxy.accepted).toBe(2)
+	})
+
 	test('a server restart keeps sessions, ephemeral nodes and watches', async () => {
 		const dataDir = temporaryFolder()
 		const first = await startServer({ dataDir })

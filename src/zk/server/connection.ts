@@ -17,7 +17,7 @@ export interface ConnectionEvents {
 	onWord(connection: Connection, word: string): boolean
 	onFrame(connection: Connection, frame: Buffer): void
 	/** All frames of a chunk were told. */
-	onChunkDone(): void
+	onChunkDone(connection: Connection): void
 	/** Output waits for {@link Connection.flush}. */
 	onDirty(connection: Connection): void
 	event(connection: Connection, type: number, path: string): void
@@ -44,7 +44,9 @@ export class Connection implements Peer {
 	#isDirty = false
 	#isFinishing = false
 	#isClosed = false
-	#isPaused = false
+	/** Why reading is paused: its own output is not taken, or the server has too much to do. */
+	#isSlow = false
+	#isHeld = false
 
 	constructor(socket: Socket, events: ConnectionEvents, frameBytesMax: number) {
 		this.#socket = socket
@@ -95,10 +97,22 @@ export class Connection implements Peer {
 		this.#socket.write(out.length === 1 && only !== undefined ? out : [Buffer.concat(out)])
 		const pending = this.#socket.pendingBytes
 		if (pending > HOPELESS_BYTES) this.destroy()
-		else if (pending > SLOW_BYTES && !this.#isPaused) {
-			this.#isPaused = true
+		else if (pending > SLOW_BYTES && !this.#isSlow) {
+			this.#isSlow = true
 			this.#socket.pause()
 		}
+	}
+
+	/** Leaves further requests unread until {@link letGo}. */
+	hold(): void {
+		if (this.#isHeld || this.isClosed) return
+		this.#isHeld = true
+		this.#socket.pause()
+	}
+
+	letGo(): void {
+		this.#isHeld = false
+		if (!this.#isSlow && !this.isClosed) this.#socket.resume()
 	}
 
 	finish(): void {
@@ -116,9 +130,9 @@ export class Connection implements Peer {
 	}
 
 	#onDrain(): void {
-		if (!this.#isPaused) return
-		this.#isPaused = false
-		this.#socket.resume()
+		if (!this.#isSlow) return
+		this.#isSlow = false
+		if (!this.#isHeld) this.#socket.resume()
 	}
 
 	#onData(chunk: Buffer): void {
@@ -133,7 +147,7 @@ export class Connection implements Peer {
 			this.#partBytes = 0
 		}
 		this.#split(bytes)
-		this.#events.onChunkDone()
+		this.#events.onChunkDone(this)
 	}
 
 	#split(bytes: Buffer): void {

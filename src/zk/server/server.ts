@@ -57,6 +57,9 @@ const DEFAULT_WORDS = ['ruok', 'srvr', 'mntr', 'stat', 'conf', 'isro']
 /** How long a client may take to end its side after we ended ours. */
 const LINGER_MS = 1000
 
+/** Answers that wait for the log, above which no further requests are read (Apache's globalOutstandingLimit). */
+const OUTSTANDING_MAX = 1000
+
 /** Another process serves from this data directory. */
 export class DataDirInUseError extends Error {
 	override readonly name = 'DataDirInUseError'
@@ -101,6 +104,7 @@ class Server implements ZkServer {
 	readonly #sweeper: Sweeper
 	readonly #connections = new Set<Connection>()
 	#dirty: Connection[] = []
+	#held: Connection[] = []
 	#listener: Listener | null = null
 	#stopping: Promise<void> | null = null
 	#received = 0
@@ -127,6 +131,7 @@ class Server implements ZkServer {
 				onDurable: (zxid) => {
 					this.#processor.release(zxid)
 					this.#flush()
+					this.#letGo()
 				},
 				onFailure: (error) => this.#fail(error),
 				snapshotHead: () => ({
@@ -207,7 +212,10 @@ class Server implements ZkServer {
 			{
 				onWord: (each, word) => this.#onWord(each, word),
 				onFrame: (each, frame) => this.#onFrame(each, frame),
-				onChunkDone: () => this.#settle(),
+				onChunkDone: (each) => {
+					this.#settle()
+					if (this.#processor.outstanding > OUTSTANDING_MAX) this.#hold(each)
+				},
 				onDirty: (each) => this.#dirty.push(each),
 				event: (each, type, path) => this.#processor.event(each, type, path),
 				onFinish: (each) => this.#linger(each),
@@ -264,6 +272,16 @@ class Server implements ZkServer {
 		this.#processor.closeSession(session, 0)
 		peer?.finish()
 		this.#settle()
+	}
+
+	#hold(connection: Connection): void {
+		connection.hold()
+		this.#held.push(connection)
+	}
+
+	#letGo(): void {
+		if (this.#held.length === 0 || this.#processor.outstanding > OUTSTANDING_MAX / 2) return
+		for (const connection of this.#held.splice(0)) connection.letGo()
 	}
 
 	/** After any work: what was appended goes to the log, what may leave is sent. */
