@@ -129,7 +129,8 @@ export class Dispatcher {
 
 	/** A version of ApiVersions that we do not know: header v2, body unread, v0 answer with the one entry (apis.md §4.2). */
 	#unknownApiVersions(frame: Buffer, handler: Handler): Reply {
-		const header = readRequestHeader(new Reader(frame), 2)
+		// A negative version is older than the tag section.
+		const header = readRequestHeader(new Reader(frame), frame.readInt16BE(2) < 0 ? 1 : 2)
 		const answer = handler.fail(null, ERROR.UNSUPPORTED_VERSION, {
 			version: 0,
 			clientId: header.clientId,

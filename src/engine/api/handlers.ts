@@ -17,7 +17,7 @@ import type { Handler } from './dispatch.js'
 import { fetchHandler } from './fetch.js'
 import { groupHandlers } from './group.js'
 import { groupOffsetHandlers } from './group-offsets.js'
-import { apiVersionsHandler } from './handshake.js'
+import { apiVersionsHandler, saslHandlers } from './handshake.js'
 import { describeLogDirsHandler } from './log-dirs.js'
 import { describeClusterHandler, metadataHandler } from './metadata.js'
 import { deleteRecordsHandler, listOffsetsHandler, offsetForLeaderEpochHandler } from './offsets.js'
@@ -64,6 +64,7 @@ export function makeHandlers(parts: HandlerParts): Handler[] {
 			() => handlers,
 			() => 0,
 		),
+		...saslHandlers(),
 		createTopicsHandler(topics),
 		deleteTopicsHandler(topics),
 		deleteRecordsHandler(parts),

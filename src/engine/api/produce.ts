@@ -40,7 +40,6 @@ export function produceHandler(parts: ProduceParts): Handler {
 	return handler(produce, {
 		handle(request, context) {
 			const acks = request.acks
-			if (acks !== 0 && acks !== 1 && acks !== ALL) return refuseAll(request, ERROR.INVALID_REQUIRED_ACKS)
 			if (request.transactionalId === null && hasTransactionalBatch(request)) {
 				return finish(acks, refuseAll(request, ERROR.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
 			}
@@ -91,6 +90,7 @@ function startAppend(
 	if (INTERNAL_TOPICS.has(topic) && context.clientId !== ADMIN_CLIENT) return refuse(ERROR.INVALID_TOPIC_EXCEPTION)
 	// A missing set of records never gets an answer from 3.9.2 (semantics 4.4); ours says what is wrong.
 	if (records === null) return refuse(ERROR.INVALID_RECORD, 'The records field is null.')
+	if (acks !== 0 && acks !== 1 && acks !== ALL) return refuse(ERROR.INVALID_REQUIRED_ACKS)
 	const partition = parts.replicas.findLeader(topic, index)
 	if (typeof partition === 'number') return refuse(partition)
 	if (acks === ALL && partition.isr.length < parts.replicas.minIsrOf(partition))
