@@ -52,6 +52,8 @@ interface Gated {
 	readonly peer: Peer
 	/** Null: finish the peer. */
 	readonly frame: Buffer | null
+	/** When it began to wait, monotonic. */
+	readonly sinceMs: number
 }
 
 const HEADER = 20
@@ -63,8 +65,9 @@ export class Processor {
 	readonly #sessions: SessionTable
 	readonly #hasTtlNodes: boolean
 	readonly #gated = new Deque<Gated>()
-	#storage: Storage
+	readonly #storage: Storage
 	#zxid: number
+	#waits = { count: 0, sumMs: 0, minMs: 0, maxMs: 0 }
 
 	constructor(clock: Clock, tree: DataTree, sessions: SessionTable, storage: Storage, hasTtlNodes: boolean) {
 		this.#clock = clock
@@ -91,6 +94,7 @@ export class Processor {
 			const next = this.#gated.peek()
 			if (next === undefined || next.zxid > zxid) return
 			this.#gated.shift()
+			this.#noteWait(this.#clock.monotonicMs() - next.sinceMs)
 			if (next.frame === null) next.peer.finish()
 			else next.peer.send(next.frame)
 		}
@@ -98,9 +102,27 @@ export class Processor {
 
 	/** Sends a frame as soon as everything applied until now is durable. Null closes the peer then. */
 	emit(peer: Peer, frame: Buffer | null): void {
-		if (this.#storage.durableZxid < this.#zxid) this.#gated.push({ zxid: this.#zxid, peer, frame })
-		else if (frame === null) peer.finish()
+		if (this.#storage.durableZxid < this.#zxid) {
+			this.#gated.push({ zxid: this.#zxid, peer, frame, sinceMs: this.#clock.monotonicMs() })
+			return
+		}
+		this.#noteWait(0)
+		if (frame === null) peer.finish()
 		else peer.send(frame)
+	}
+
+	/** How long answers waited for the log, in whole ms: everything else of a request takes no time that shows. */
+	get latency(): { min: number; average: number; max: number } {
+		const { count, sumMs, minMs, maxMs } = this.#waits
+		return { min: Math.round(minMs), average: count === 0 ? 0 : sumMs / count, max: Math.round(maxMs) }
+	}
+
+	#noteWait(ms: number): void {
+		const waits = this.#waits
+		waits.minMs = waits.count === 0 ? ms : Math.min(waits.minMs, ms)
+		waits.maxMs = Math.max(waits.maxMs, ms)
+		waits.sumMs += ms
+		waits.count++
 	}
 
 	/** An event for a watcher, with the zxid -1 of ZooKeeper 3.8. */

@@ -270,7 +270,7 @@ class Server implements ZkServer {
 	#expire(session: Session): void {
 		const peer = this.#handshake.peerOf(session.id)
 		this.#processor.closeSession(session, 0)
-		peer?.finish()
+		if (peer !== undefined) this.#processor.emit(peer, null)
 		this.#settle()
 	}
 
@@ -322,7 +322,7 @@ class Server implements ZkServer {
 			sessions: this.#sessions.size,
 			watches: this.#processor.watches.counts(),
 			uptimeMs: this.#runtime.clock.monotonicMs() - this.#startedMs,
-			latency: { min: 0, average: 0, max: 0 },
+			latency: this.#processor.latency,
 			fsyncs: this.#storage.syncs,
 			config: {
 				port: this.port,
