@@ -81,6 +81,8 @@ export class LogCore {
 	/** Why the log takes no more appends; null while it does. */
 	fencedBy: DiskError | null = null
 	isClosed = false
+	/** A truncation is under way, over several turns: retention keeps away. */
+	isCutting = false
 	#jitterMs = 0
 	/** Segments with bytes or index entries that no sync has covered. */
 	readonly #dirty = new Set<Segment>()
@@ -257,7 +259,11 @@ export class LogCore {
 			for (const segment of dirty) this.#dirty.delete(segment)
 			const hasNewFiles = this.#hasNewFiles
 			this.#hasNewFiles = false
-			for (const segment of dirty) await segment.sync()
+			for (const segment of dirty) {
+				await segment.sync()
+				// Rolled segments hold no descriptors: readers open them for themselves.
+				if (segment !== this.segments.active) segment.close()
+			}
 			if (hasNewFiles) this.services.disk.syncDirectoryNow(this.directory)
 		} catch (error) {
 			if (!(error instanceof DiskError)) throw error

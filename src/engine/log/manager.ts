@@ -22,6 +22,8 @@ import { loadLog } from './recovery.js'
 import { TailCache } from './tail-cache.js'
 import { WriteMode } from './write-mode.js'
 
+export { DEFAULT_LOG_SETTINGS } from './manager-settings.js'
+
 /** The data dirs belong to another broker or cluster, or contradict each other (19.14). */
 export class DataDirMismatchError extends Error {
 	override readonly name = 'DataDirMismatchError'
@@ -111,7 +113,6 @@ export class LogManager {
 		return [...this.#logs.values()].map((entry) => entry.log)
 	}
 
-	/** Data dirs in the order of configuration. */
 	dirs(): readonly { readonly path: string; readonly isOnline: boolean }[] {
 		return this.#dirs
 	}

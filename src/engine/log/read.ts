@@ -164,7 +164,10 @@ function readFile(core: LogCore, request: ReadRequest, upper: number): FoundSlic
 			if (!request.minOneBatch) return null
 			length = place.bytes
 		}
-		return { slice: new FileSlice(segment.file(), place.position, length), place, endOffset }
+		const slice = new FileSlice(segment.file(), place.position, length)
+		// The slice holds the file; an old segment keeps no descriptor of its own between reads.
+		if (segment !== segments.active) segment.close()
+		return { slice, place, endOffset }
 	}
 	return null
 }

@@ -61,6 +61,8 @@ export async function loadLog(services: LogServices, options: LoadOptions): Prom
 	await checkActive(core)
 	settle(core, options)
 	await restoreProducers(core, options)
+	// Thousands of idle partitions hold no descriptors.
+	for (const segment of core.segments.all) segment.close()
 	return core
 }
 

@@ -86,6 +86,7 @@ export class Segment {
 	#firstTimestamp: number | null = null
 	/** Was truncated: the time index no longer ends with the largest time. */
 	#isCut = false
+	#isGone = false
 
 	/** `size` is that of the `.log` file, 0 for a new one. `createdMs` decides when a segment without times rolls. */
 	constructor(
@@ -114,6 +115,11 @@ export class Segment {
 		return this.#size
 	}
 
+	/** Its files are gone or let go for good: whoever waited meanwhile must leave it. */
+	get isGone(): boolean {
+		return this.#isGone
+	}
+
 	/** Largest timestamp so far, -1 when none. */
 	get maxTimestamp(): number {
 		return this.#maxTimestamp ?? this.#loadMaxTimestamp()
@@ -135,6 +141,7 @@ export class Segment {
 
 	/** The open `.log` file. The segment keeps its own hold; retain it for longer use. */
 	file(): File {
+		assert(!this.#isGone, `use of ${this.path} after its end`)
 		this.#file ??= this.#disk.openNow(this.path, 'create')
 		return this.#file
 	}
@@ -299,22 +306,24 @@ export class Segment {
 
 	/** Log first, then indexes: an index never names bytes that are not there. */
 	async sync(): Promise<void> {
-		await this.file().sync()
-		await this.offsetIndex.sync()
-		await this.timeIndex.sync()
-		await this.txnIndex.sync()
+		if (!this.#isGone) await this.file().sync()
+		if (!this.#isGone) await this.offsetIndex.sync()
+		if (!this.#isGone) await this.timeIndex.sync()
+		if (!this.#isGone) await this.txnIndex.sync()
 	}
 
-	/** Lets go of all files; index entries that wait are written first. */
+	/** Lets go of all files until the next use; index entries that wait are written first. */
 	close(): void {
+		if (this.#isGone) return
 		this.offsetIndex.close()
 		this.timeIndex.close()
 		this.#file?.closeNow()
 		this.#file = null
 	}
 
-	/** Lets go of all files without writing. */
+	/** The end of this object: lets go of all files without writing, and opens none again. */
 	abandon(): void {
+		this.#isGone = true
 		this.offsetIndex.abandon()
 		this.timeIndex.abandon()
 		this.#file?.closeNow()

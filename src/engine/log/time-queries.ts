@@ -32,13 +32,23 @@ async function firstAtOrAfter(
 	return null
 }
 
+/** Old segments keep no descriptor between queries. */
+function letGo(core: LogCore, segment: Segment): void {
+	if (segment !== core.segments.active) segment.close()
+}
+
 /**
  * First record at or above the log start whose timestamp is at or after `timestamp` (rounds up: kop#334); null when there
  * is none. The caller holds the answer against the reader's bound (10.2). Throws on damage and disk errors.
  */
 export async function offsetForTimestamp(core: LogCore, timestamp: number): Promise<TimedOffset | null> {
 	for (const segment of [...core.segments.all]) {
-		if (segment.maxTimestamp < timestamp) continue
+		// Retention may have taken it while an earlier one was read.
+		if (segment.isGone) continue
+		if (segment.maxTimestamp < timestamp) {
+			letGo(core, segment)
+			continue
+		}
 		const from = core.logStartOffset
 		// The last indexed time below the target: nothing before that batch can be late enough.
 		const before = segment.timeIndex.lookup(timestamp - 1)
@@ -47,7 +57,11 @@ export async function offsetForTimestamp(core: LogCore, timestamp: number): Prom
 			const place = segment.findTimestamp(timestamp, position)
 			if (place === null) break
 			const found = place.lastOffset < from ? null : await firstAtOrAfter(core, segment, place, timestamp, from)
-			if (found !== null) return found
+			if (found !== null) {
+				letGo(core, segment)
+				return found
+			}
+			if (segment.isGone) break
 			position = place.position + place.bytes
 		}
 	}

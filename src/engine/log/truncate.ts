@@ -68,7 +68,12 @@ async function afterCut(core: LogCore, end: number): Promise<void> {
 	core.snapshots.removeAbove(end)
 	core.producers.clear(0)
 	core.setHighWatermark(Math.min(core.highWatermark, end))
-	await replayTo(core, end)
+	core.isCutting = true
+	try {
+		await replayTo(core, end)
+	} finally {
+		core.isCutting = false
+	}
 	core.producers.onHighWatermark(core.highWatermark)
 }
 
