@@ -39,8 +39,7 @@ const { CONNECTING, CONNECTED, DISCONNECTED, SESSION_EXPIRED, AUTHENTICATION_FAI
 const FRAME_BYTES_MAX = 1_000_000
 /** SetWatches goes in pieces of about this many bytes of paths (N12). */
 const SET_WATCHES_BYTES = 128 * 1024
-/** xids begin anew above this (N19). */
-const XID_MAX = 0x7ff0_0000
+const XID_MAX = 0x7ff0_0000 // Above this xids begin anew (N19).
 const BACKOFF_FIRST_MS = 20
 const BACKOFF_MAX_MS = 1000
 
