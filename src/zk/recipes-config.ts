@@ -85,6 +85,9 @@ export async function removeConfig(session: ZkSession, entityPath: string): Prom
 /** Notifications older than this are removed by whoever reads them. */
 const CHANGE_EXPIRY_MS = 15 * 60 * 1000
 
+/** Pause before a pass that failed is done again. */
+const RETRY_MS = 500
+
 export interface ChangeReaderOptions {
 	/** Parent of the notifications, `/config/changes`. */
 	readonly root: string
@@ -141,6 +144,10 @@ export class ChangeReader {
 				await this.#purge(children)
 			} catch (error) {
 				this.#options.onError(error, this.#options.root)
+				if (isZkError(error, 'CLOSED')) break
+				// What was not read is read again, even if nothing else changes.
+				await new Promise<void>((resolve) => this.#clock.after(RETRY_MS, resolve))
+				this.#latest ??= children
 			}
 		}
 		this.#pass = null

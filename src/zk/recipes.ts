@@ -187,8 +187,8 @@ async function settleRegistration(
 	if (node === null) return null
 	const owner = node.stat.ephemeralOwner
 	if (owner === session.sessionId) {
-		const stat = node.data?.equals(data) === true ? node.stat : await session.set(path, data, ANY_VERSION)
-		return stat.czxid
+		if (node.data?.equals(data) !== true) await session.set(path, data, ANY_VERSION)
+		return node.stat.czxid
 	}
 	if (session.wasOurs(owner)) {
 		await session.remove(path, node.stat.version).catch((error: unknown) => {
@@ -322,8 +322,7 @@ export async function fencedMulti(
 	}
 	try {
 		const generation = session.generation
-		const results = await session.multi([check, ...ops], { generation, verify, ...options })
-		return results.slice(1)
+		return (await session.multi([check, ...ops], { generation, verify, ...options })).slice(1)
 	} catch (error) {
 		if (!(error instanceof ZkMultiError)) throw error
 		if (error.index === 0) throw new ControllerMovedError('epoch')
