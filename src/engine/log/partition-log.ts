@@ -234,10 +234,10 @@ export class PartitionLog {
 		if (core.isClosed) return
 		await this.#appender.idle()
 		if (core.fencedBy === null) {
-			core.snapshots.write(core.producers)
+			const isNewSnapshot = core.snapshots.write(core.producers)
 			core.seal(core.segments.active)
 			await core.flush(core.logEndOffset)
-			await core.snapshots.syncLatest()
+			if (isNewSnapshot) await core.snapshots.syncLatest()
 		}
 		this.abandon()
 	}

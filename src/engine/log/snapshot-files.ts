@@ -44,11 +44,11 @@ export class SnapshotFiles {
 		this.#directory = directory
 	}
 
-	/** Writes the state at its end offset, unless that snapshot is the newest already. */
-	write(state: ProducerState): void {
+	/** Writes the state at its end offset; false when that snapshot is the newest already. */
+	write(state: ProducerState): boolean {
 		const offset = state.endOffset
 		const latest = this.latest ?? 0
-		if (offset <= latest) return
+		if (offset <= latest) return false
 		const file = this.#disk.openNow(this.#path(offset), 'fresh')
 		try {
 			file.writeNow([encodeSnapshot(state.snapshot())], 0)
@@ -56,6 +56,7 @@ export class SnapshotFiles {
 			file.closeNow()
 		}
 		this.#offsets.push(offset)
+		return true
 	}
 
 	/** Newest readable snapshot at or below `offset`; null when there is none. */
