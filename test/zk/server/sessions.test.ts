@@ -1,52 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Clock, Timer } from '../../../src/runtime/ports.js'
 import { SessionTable } from '../../../src/zk/server/sessions.js'
-
-/** Time that moves only when told; `late` lets a timer come after its hour, as after a stalled process. */
-class ManualClock implements Clock {
-	nowMs = 0
-	#timers: { dueMs: number; run: () => void }[] = []
-
-	wallMs(): number {
-		return this.nowMs
-	}
-
-	monotonicMs(): number {
-		return this.nowMs
-	}
-
-	after(ms: number, run: () => void): Timer {
-		const timer = { dueMs: this.nowMs + ms, run }
-		this.#timers.push(timer)
-		return {
-			cancel: () => {
-				this.#timers = this.#timers.filter((each) => each !== timer)
-			},
-		}
-	}
-
-	soon(run: () => void): void {
-		this.after(0, run)
-	}
-
-	/** Runs every timer at its time until `ms` have passed. */
-	advance(ms: number): void {
-		const endMs = this.nowMs + ms
-		for (;;) {
-			const next = this.#timers.sort((a, b) => a.dueMs - b.dueMs)[0]
-			if (next === undefined || next.dueMs > endMs) break
-			this.#timers.shift()
-			this.nowMs = Math.max(this.nowMs, next.dueMs)
-			next.run()
-		}
-		this.nowMs = endMs
-	}
-
-	/** The process stands still: time passes, no timer runs. */
-	stall(ms: number): void {
-		this.nowMs += ms
-	}
-}
+import { ManualClock } from '../manual-clock.js'
 
 const PASSWORD = Buffer.alloc(16)
 
