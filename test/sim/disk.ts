@@ -74,19 +74,24 @@ class SimFile implements File {
 	readonly inode: Inode
 	#users = 1
 	#isClosed = false
+	/** Handles of a process that has died are void. */
+	readonly #generation: number
 
 	constructor(disk: SimDisk, path: string, inode: Inode) {
 		this.#disk = disk
+		this.#generation = disk.generation
 		this.path = path
 		this.inode = inode
 	}
 
 	sizeNow(): number {
+		this.#checkAlive()
 		this.#disk.ask('stat', this.path)
 		return this.inode.content.length
 	}
 
 	readNow(into: Uint8Array, position: number): number {
+		this.#checkAlive()
 		this.#disk.ask('read', this.path)
 		const end = Math.min(this.inode.content.length, position + into.length)
 		if (end <= position) return 0
@@ -99,6 +104,7 @@ class SimFile implements File {
 	}
 
 	writeNow(chunks: readonly Uint8Array[], position: number): void {
+		this.#checkAlive()
 		this.#disk.write(this.path, this.inode, Buffer.concat(chunks), position)
 	}
 
@@ -111,14 +117,20 @@ class SimFile implements File {
 	}
 
 	syncNow(): void {
+		this.#checkAlive()
 		this.#disk.ask('sync', this.path)
 		this.inode.durable = Buffer.from(this.inode.content)
 		this.inode.pending = []
 	}
 
 	truncateNow(size: number): void {
+		this.#checkAlive()
 		this.#disk.ask('truncate', this.path)
 		this.#disk.change(this.inode, { size })
+	}
+
+	#checkAlive(): void {
+		if (this.#generation !== this.#disk.generation) throw new SimCrash(`${this.path} is a dead process's`)
 	}
 
 	retain(): void {
@@ -129,7 +141,7 @@ class SimFile implements File {
 	release(): void {
 		if (this.#users <= 0) throw new Error(`release of closed file ${this.path}`)
 		this.#users--
-		if (this.#users === 0) this.#disk.openFiles--
+		if (this.#users === 0 && this.#generation === this.#disk.generation) this.#disk.openFiles--
 	}
 
 	closeNow(): void {
@@ -153,6 +165,8 @@ export class SimDisk implements Disk {
 	/** Time given to changed files. */
 	nowMs = 0
 	openFiles = 0
+	/** Rises with each restart. */
+	generation = 0
 	/** Operations so far, for picking a crash point. */
 	operations = 0
 	bytesWritten = 0
@@ -191,6 +205,7 @@ export class SimDisk implements Disk {
 
 	/** After a crash: faults are off, handles are void, and the disk is what the crash left. `random` decides what is lost. */
 	restart(kind: 'process' | 'power', random: () => number): void {
+		this.generation++
 		this.fail = () => null
 		this.#isDead = false
 		this.crashAfterBytes = Number.POSITIVE_INFINITY

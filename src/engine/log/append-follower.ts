@@ -8,6 +8,7 @@ import { batchBaseOffset, isStoredCrcRight, wholeBatchEnd } from '../../protocol
 import { DiskError } from '../../runtime/ports.js'
 import type { LogCore } from './log-core.js'
 import { lastOffsetOf, maxTimestampOf } from './segment.js'
+import { beginInsideBatch } from './truncate.js'
 
 /** `errorCode` 0: the log now ends at `logEndOffset`. 2: bytes are corrupt. 56: log is offline. 1: offsets do not fit. */
 export interface FollowerOutcome {
@@ -40,7 +41,8 @@ export function appendAsFollower(core: LogCore, records: Buffer): FollowerOutcom
 		// For magic 0 and 1 the offset field is the last offset.
 		const base = batchBaseOffset(records, end)
 		const last = lastOffsetOf(records, end)
-		if (base < expected || last < base) {
+		const isInside = end === 0 && base < expected && last >= expected && core.logEndOffset === core.logStartOffset
+		if ((base < expected && !isInside) || last < base) {
 			const text = `Leader sent offsets ${base} to ${last} where ${expected} or more was expected`
 			return refused(core, ERROR.OFFSET_OUT_OF_RANGE, text)
 		}
@@ -52,6 +54,7 @@ export function appendAsFollower(core: LogCore, records: Buffer): FollowerOutcom
 	const bytes = end < records.length ? records.subarray(0, end) : records
 	const firstOffset = batchBaseOffset(bytes, 0)
 	try {
+		if (firstOffset < core.logEndOffset) beginInsideBatch(core, firstOffset)
 		rollFor(core, bytes, firstOffset, expected - 1, maxTimestamp)
 		core.noteEpochs(bytes)
 		const start = core.services.clock.monotonicMs()

@@ -44,7 +44,8 @@ export async function truncateTo(core: LogCore, offset: number): Promise<void> {
 	let end = offset
 	if (place !== null) {
 		active.truncate(place.baseOffset, place.position)
-		if (place.baseOffset < offset) end = place.baseOffset
+		// Never below the log start, which other checkpoints hold fast.
+		if (place.baseOffset < offset) end = Math.max(place.baseOffset, Math.min(offset, core.logStartOffset))
 	}
 	await afterCut(core, end)
 }
@@ -58,6 +59,21 @@ export async function truncateFullyAndStartAt(core: LogCore, offset: number): Pr
 	core.snapshots.removeAll()
 	core.logStartOffset = offset
 	await afterCut(core, offset)
+}
+
+/**
+ * An empty follower whose start lies inside a batch of the leader takes that batch whole (KAFKA-6975): its files begin at
+ * the batch's base, the log start stays.
+ */
+export function beginInsideBatch(core: LogCore, baseOffset: number): void {
+	core.tail.clear()
+	discardSegments(core, core.segments.popFrom(0), false)
+	core.snapshots.removeAll()
+	core.producers.clear(baseOffset)
+	core.epochs.clear()
+	core.openSegment(baseOffset)
+	core.logEndOffset = baseOffset
+	core.recoveryPoint = Math.min(core.recoveryPoint, baseOffset)
 }
 
 async function afterCut(core: LogCore, end: number): Promise<void> {

@@ -200,6 +200,19 @@ describe('roll and flush', () => {
 		expect(await log.appendAsFollower(bad)).toMatchObject({ errorCode: 2, logEndOffset: 2 })
 	})
 
+	test('KAFKA-6975 an empty follower that begins inside a batch takes it whole and keeps its start', async () => {
+		const disk = new SimDisk()
+		const { log, manager } = await openLog(disk)
+		await log.truncateFullyAndStartAt(4)
+		const whole = batch(10)
+		stampBatch(whole, 0, 0, 3)
+		expect(await log.appendAsFollower(whole)).toMatchObject({ errorCode: 0, logEndOffset: 10 })
+		expect(log.logStartOffset).toBe(4)
+		expect((await readAll(log)).map((record) => record.offset)).toEqual([4, 5, 6, 7, 8, 9])
+		await manager.close(0n)
+		expect((await openLog(disk)).log).toMatchObject({ logStartOffset: 4, logEndOffset: 10 })
+	})
+
 	test('20.3 flush.messages syncs before the answer, flush.ms by the check', async () => {
 		const disk = new SimDisk()
 		const { log, manager } = await openLog(disk, { flushMessages: 2 })
