@@ -137,7 +137,7 @@ const LAYERS: readonly { readonly of: string; readonly may: readonly string[] }[
 	{ of: 'tui/', may: ['base/', 'runtime/', 'protocol/', 'client/', 'ops/', 'tui/', 'cli/output'] },
 	{ of: 'cli/', may: ['base/', 'runtime/', 'protocol/', 'zk/', 'client/', 'ops/', 'engine/', 'cli/'] },
 	{ of: 'commands/', may: ['cli/', 'ops/', 'commands/', 'tui/'] },
-	{ of: 'testing', may: ['base/', 'runtime/', 'cli/'] },
+	{ of: 'testing', may: ['base/', 'runtime/', 'protocol/', 'client/'] },
 ]
 
 /** Parts of the ZooKeeper folder that the engine may name. */

@@ -3,7 +3,7 @@
  * line, signals. Behind `kcli broker start`.
  */
 
-import { closeSync, existsSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseProperties } from '../base/properties.js'
@@ -18,7 +18,7 @@ import { DiskError, NetworkError } from '../runtime/ports.js'
 import { nodeDriverFactory } from '../zk/node-driver.js'
 import { ZkError, type ZkSession } from '../zk/port.js'
 import { BrokerIdTakenError } from '../zk/recipes.js'
-import { openZkSession } from '../zk/session.js'
+import { openZkSession, type ZkCredentials } from '../zk/session.js'
 import { type EmbeddedZooKeeper, EmbeddedZooKeeperError, startEmbeddedZooKeeper } from './embedded-zookeeper.js'
 import { CliError, EXIT, usageError } from './errors.js'
 
@@ -37,6 +37,10 @@ export interface BrokerFlags {
 	readonly settings: readonly string[]
 	readonly readyFd: number | null
 	readonly json: boolean
+	/** Stop when stdin ends: the parent died. */
+	readonly isAttached: boolean
+	/** Folder to remove after a stop because the parent died. */
+	readonly scratch: string | null
 }
 
 const DEFAULT_LISTENER = 'PLAINTEXT://127.0.0.1:9092'
@@ -48,22 +52,26 @@ export async function runBroker(flags: BrokerFlags, log: Logger): Promise<number
 	const connect = flags.zookeeper ?? given.get('zookeeper.connect') ?? null
 	if (connect === null) addSingleMachineDefaults(given, log)
 	const config = checkedConfig(given, log)
-	const stopped = stopSignal(log)
+	const stopped = stopSignal(log, flags.isAttached)
 	let embedded: EmbeddedZooKeeper | null = null
 	let session: ZkSession | null = null
+	let isOrphaned = false
 	try {
 		if (connect === null) embedded = await startEmbedded(flags, config)
 		const address = connect ?? (embedded as EmbeddedZooKeeper).address
 		const runtime = nodeRuntime()
-		session = await openZkSession(runtime, nodeDriverFactory(runtime), {
-			connect: address,
-			sessionTimeoutMs: config.number('zookeeper.session.timeout.ms'),
-			connectTimeoutMs: Number(
-				config.text('zookeeper.connection.timeout.ms') ?? config.number('zookeeper.session.timeout.ms'),
-			),
-			logger: log.scoped('zookeeper'),
-		})
-		const broker = await startBroker({ runtime, session, config, log, hostName: hostname() })
+		const openSession = async (
+			predecessor: ZkCredentials | null,
+			onCredentials: (credentials: ZkCredentials) => void,
+		): Promise<ZkSession> => {
+			session = await openZkSession(runtime, nodeDriverFactory(runtime), {
+				predecessor,
+				onCredentials,
+				...sessionOptions(config, address, log),
+			})
+			return session
+		}
+		const broker = await startBroker({ runtime, openSession, config, log, hostName: hostname() })
 		announce(flags, broker, address, embedded !== null)
 		let isStopping = false
 		embedded?.onExit(({ message }) => {
@@ -71,13 +79,21 @@ export async function runBroker(flags: BrokerFlags, log: Logger): Promise<number
 		})
 		const signal = await stopped
 		isStopping = true
+		isOrphaned = signal === 'orphaned'
 		return await stop(broker, config, log, signal)
 	} catch (error) {
-		await session?.close()
+		await (session as ZkSession | null)?.close()
 		throw explain(error, flags, connect)
 	} finally {
 		await embedded?.stop()
+		if (isOrphaned && flags.scratch !== null) rmSync(flags.scratch, { recursive: true, force: true, maxRetries: 5 })
 	}
+}
+
+function sessionOptions(config: BrokerConfig, connect: string, log: Logger) {
+	const sessionTimeoutMs = config.number('zookeeper.session.timeout.ms')
+	const connectTimeoutMs = Number(config.text('zookeeper.connection.timeout.ms') ?? sessionTimeoutMs)
+	return { connect, sessionTimeoutMs, connectTimeoutMs, logger: log.scoped('zookeeper') }
 }
 
 /** File, then `-c`, then flags: the later beats the earlier. */
@@ -169,11 +185,13 @@ function announce(flags: BrokerFlags, broker: Broker, zookeeper: string, isEmbed
 	}
 }
 
-/** Settles with the first signal to stop; a second one ends the process at once. */
-function stopSignal(log: Logger): Promise<'SIGINT' | 'SIGTERM'> {
+type StopReason = 'SIGINT' | 'SIGTERM' | 'orphaned'
+
+/** Settles with the first reason to stop; a second one ends the process at once. */
+function stopSignal(log: Logger, isAttached: boolean): Promise<StopReason> {
 	return new Promise((settle) => {
 		let isStopping = false
-		const on = (signal: 'SIGINT' | 'SIGTERM'): void => {
+		const on = (signal: StopReason): void => {
 			if (isStopping) process.exit(signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated)
 			isStopping = true
 			log.info('stopping', { signal })
@@ -181,6 +199,12 @@ function stopSignal(log: Logger): Promise<'SIGINT' | 'SIGTERM'> {
 		}
 		process.on('SIGINT', () => on('SIGINT'))
 		process.on('SIGTERM', () => on('SIGTERM'))
+		if (!isAttached) return
+		process.stdin.on('error', () => undefined)
+		process.stdin.once('close', () => {
+			if (!isStopping) on('orphaned')
+		})
+		process.stdin.resume()
 	})
 }
 

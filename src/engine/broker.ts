@@ -29,17 +29,27 @@ import { NetListener } from './net/listener.js'
 import { FetchSessions } from './replica/fetch-session.js'
 import { logConfigOf } from './replica/log-settings.js'
 import { ReplicaManager } from './replica/manager.js'
+import { type SessionCredentials, SessionMemory } from './session-memory.js'
 import { ProducerIds } from './txn/producer-ids.js'
 
 export interface BrokerOptions {
 	readonly runtime: Runtime
-	/** Connected or connecting; the broker does not close it. */
-	readonly session: ZkSession
+	/** Opens the ZooKeeper session; called once the data folders are locked. The broker closes it when it stops. */
+	readonly openSession: OpenSession
 	readonly config: BrokerConfig
 	readonly log: Logger
 	/** Advertised for a listener that binds all addresses. */
 	readonly hostName: string
 }
+
+/**
+ * `predecessor`: the session of a broker that is known to be dead (its data folders are ours now), to be ended first, so
+ * that a restart after a crash need not wait for it to expire. `onCredentials`: told those of each new session.
+ */
+export type OpenSession = (
+	predecessor: SessionCredentials | null,
+	onCredentials: (credentials: SessionCredentials) => void,
+) => Promise<ZkSession>
 
 export interface BrokerInfo {
 	readonly id: number
@@ -98,7 +108,7 @@ interface Started {
 
 /** Starts a broker; settles when it serves. Rejects with ConfigError, DirLockedError, NetworkError, ZkError and others. */
 export async function startBroker(options: BrokerOptions): Promise<Broker> {
-	const { runtime, session, config, log } = options
+	const { runtime, config, log } = options
 	const specs = parseListeners(config)
 	const interBroker = interBrokerListener(config, specs)
 	const logs = openLogManager(options, () => replicas)
@@ -107,13 +117,15 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 	const timers: Timer[] = []
 	let replicas: ReplicaManager | null = null
 	try {
+		const memory = new SessionMemory(runtime.disk, config.list('log.dirs')[0] ?? '.')
+		const session = await options.openSession(memory.read(), (credentials) => memory.write(credentials))
 		await createRootNodes(session)
 		const stored = logs.storedIdentities()
 		const storedCluster = stored.find((each) => each.clusterId !== null)?.clusterId ?? null
 		const freshId = (): string => storedCluster ?? newTopicId((count) => runtime.random.bytes(count))
 		const clusterId = await readOrCreateClusterId(session, freshId)
 		const storedId = stored.find((each) => each.brokerId !== null)?.brokerId ?? null
-		const brokerId = await decideBrokerId(options, storedId)
+		const brokerId = await decideBrokerId(config, session, storedId)
 		const configs = new ConfigStore(session, runtime.clock, brokerId, config, log.scoped('config'))
 		await configs.load()
 		await logs.open({ clusterId, brokerId, configFor: (topic) => logConfigOf(config, configs.topic(topic)) })
@@ -257,7 +269,7 @@ function openLogManager({ runtime, config, log }: BrokerOptions, replicas: () =>
 	})
 }
 
-async function decideBrokerId({ config, session }: BrokerOptions, stored: number | null): Promise<number> {
+async function decideBrokerId(config: BrokerConfig, session: ZkSession, stored: number | null): Promise<number> {
 	const given = config.number('broker.id')
 	if (given >= 0) {
 		const most = config.number('reserved.broker.max.id')

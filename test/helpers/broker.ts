@@ -56,10 +56,23 @@ async function start(folder: string, settings: Readonly<Record<string, string>>)
 		port: 0,
 		dataDir: join(folder, 'zookeeper'),
 	})
-	const session = await openZkSession(runtime, nodeDriverFactory(runtime), { connect: zookeeper.address })
+	let session: ZkSession | null = null
 	const given = { ...DEFAULTS, 'log.dirs': join(folder, 'data'), ...settings }
 	const config = new BrokerConfig(new Map(Object.entries(given)))
-	const broker = await startBroker({ runtime, session, config, log, hostName: '127.0.0.1' })
+	const broker = await startBroker({
+		runtime,
+		openSession: async (predecessor, onCredentials) => {
+			session = await openZkSession(runtime, nodeDriverFactory(runtime), {
+				connect: zookeeper.address,
+				predecessor,
+				onCredentials,
+			})
+			return session
+		},
+		config,
+		log,
+		hostName: '127.0.0.1',
+	})
 	const connections: BrokerConnection[] = []
 	const port = broker.info.listeners[0]?.port ?? 0
 	const halt = async (): Promise<void> => {
@@ -70,7 +83,7 @@ async function start(folder: string, settings: Readonly<Record<string, string>>)
 	return {
 		runtime,
 		broker,
-		session,
+		session: session as unknown as ZkSession,
 		host: '127.0.0.1',
 		port,
 		folder,

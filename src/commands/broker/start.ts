@@ -45,6 +45,8 @@ export default class BrokerStart extends BaseCommand {
 		}),
 		'ready-fd': Flags.integer({ description: 'Also write the ready line to this file descriptor.', min: 1 }),
 		json: Flags.boolean({ description: 'The ready line as JSON.' }),
+		attached: Flags.boolean({ description: 'Stop when stdin ends, as when the parent process dies.', hidden: true }),
+		scratch: Flags.string({ description: 'Folder to remove when stdin has ended (with --attached).', hidden: true }),
 		...logFlags,
 	}
 
@@ -66,6 +68,8 @@ export default class BrokerStart extends BaseCommand {
 				settings: flags.set ?? [],
 				readyFd: flags['ready-fd'] ?? null,
 				json: flags.json,
+				isAttached: flags.attached,
+				scratch: flags.scratch ?? null,
 			},
 			loggerOf(flags),
 		)
