@@ -21,7 +21,8 @@ import type { ControlEndpoint } from './controller/channel.js'
 import { Controller } from './controller/controller.js'
 import { GroupCoordinator } from './group/coordinator.js'
 import { advertisedEndpoints, interBrokerListener, type ListenerSpec, parseListeners } from './listeners.js'
-import { DEFAULT_LOG_SETTINGS, LogManager } from './log/manager.js'
+import { LogManager } from './log/manager.js'
+import { DEFAULT_LOG_SETTINGS } from './log/manager-settings.js'
 import { MetadataCache } from './metadata/cache.js'
 import { ConfigStore } from './metadata/config-store.js'
 import { MemoryBudget } from './net/budget.js'
@@ -170,6 +171,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 			metadata,
 		})
 		replicaManager.onLeadership(groups)
+		const budget = new MemoryBudget(config.number('kcli.memory.budget.bytes'))
 		const dispatcher = new Dispatcher(
 			makeHandlers({
 				brokerId,
@@ -191,11 +193,12 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 					runtime.clock,
 					runtime.random,
 				),
+				budget,
 				producerIds: new ProducerIds(() => allocateProducerIds(session, brokerId)),
 			}),
 			log.scoped('request'),
 		)
-		const ports = await bind(options, specs, dispatcher, bound)
+		const ports = await bind(options, specs, dispatcher, budget, bound)
 		const endpoints = advertisedEndpoints(config, specs, ports, options.hostName)
 		const register = (): Promise<bigint> =>
 			registerBroker(
@@ -288,9 +291,9 @@ async function bind(
 	{ runtime, config, log }: BrokerOptions,
 	specs: readonly ListenerSpec[],
 	dispatcher: Dispatcher,
+	budget: MemoryBudget,
 	bound: NetListener[],
 ): Promise<Map<string, number>> {
-	const budget = new MemoryBudget(config.number('kcli.memory.budget.bytes'))
 	const ports = new Map<string, number>()
 	for (const { name, host, port } of specs) {
 		const listener = new NetListener(runtime, {

@@ -1,6 +1,7 @@
 /**
- * Bytes → frames. A frame that lies whole in one chunk is a slice of it; one that spans chunks is joined once, when its
- * last byte is here. The size is checked before anything is kept, and a claimed size reserves no memory.
+ * Bytes → frames, read straight into place. Between frames the socket reads into one buffer that all framers share; a
+ * frame that is whole in it is copied out, one that is not gets memory of its own, which grows with what has come, and the
+ * rest is read directly into that. A claimed size reserves nothing but what has come allows.
  */
 
 /** The peer does not speak the protocol: the connection is closed without an answer (semantics 28.1). */
@@ -8,12 +9,22 @@ export class FrameError extends Error {
 	override readonly name = 'FrameError'
 }
 
+/** Read into between frames. Shared: what stands in it is copied out before anything else is read. */
+const SHARED = Buffer.allocUnsafeSlow(65_536)
+
+/** A frame up to this size gets its memory at once when its beginning is here. */
+const AT_ONCE_BYTES = 262_144
+
 export class Framer {
 	readonly #frameBytesMax: number
-	#chunks: Buffer[] = []
-	#held = 0
-	/** Size of the frame that is being read; -1 while its four length bytes are not here. */
-	#wanted = -1
+	/** The length prefix as far as it is here. */
+	readonly #prefix = Buffer.alloc(4)
+	#prefixBytes = 0
+	/** Memory of the frame that is being read; null between frames. */
+	#frame: Buffer | null = null
+	#filled = 0
+	/** Size of the frame that is being read; 0 while its length is not known. */
+	#wanted = 0
 
 	constructor(frameBytesMax: number) {
 		this.#frameBytesMax = frameBytesMax
@@ -21,71 +32,90 @@ export class Framer {
 
 	/** Bytes kept of a frame that is not whole yet. */
 	get heldBytes(): number {
-		return this.#held
+		return this.#filled + this.#prefixBytes
 	}
 
 	/** Bytes that the frame being read still lacks; 0 between frames. */
 	get missingBytes(): number {
-		return this.#held === 0 ? 0 : this.#wanted < 0 ? 4 - this.#held : this.#wanted - this.#held
+		return this.#wanted === 0 ? 0 : this.#wanted - this.#filled
+	}
+
+	/** Room for the next bytes: tell what came by {@link received}. */
+	space(): Buffer {
+		if (this.#frame === null) return SHARED
+		if (this.#filled === this.#frame.length) this.#grow()
+		return this.#frame.subarray(this.#filled)
 	}
 
 	/**
-	 * Takes a chunk and calls `onFrame` with each whole frame (without its length). `chunkBytes` is how much of a shared
-	 * chunk the frame pins. Throws {@link FrameError} on a negative, zero or oversized length.
+	 * `count` bytes were read into {@link space}. Calls `onFrame` with each whole frame (without its length); the frame is
+	 * the receiver's. Throws {@link FrameError} on a negative, zero or oversized length.
 	 */
+	received(count: number, onFrame: (frame: Buffer) => void): void {
+		if (this.#frame === null) {
+			this.#take(SHARED, count, onFrame)
+			return
+		}
+		this.#filled += count
+		if (this.#filled < this.#wanted) return
+		this.#emit(onFrame)
+	}
+
+	/** As {@link received}, for bytes that stand elsewhere. */
 	push(chunk: Buffer, onFrame: (frame: Buffer) => void): void {
 		let at = 0
-		while (at < chunk.length) {
-			if (this.#wanted < 0) {
-				const length = this.#length(chunk, at)
-				if (length === null) return
-				at = length.at
-				this.#wanted = length.value
+		while (this.#frame !== null && at < chunk.length) {
+			const copied = chunk.copy(this.space(), 0, at)
+			at += copied
+			this.received(copied, onFrame)
+		}
+		if (at < chunk.length) this.#take(at === 0 ? chunk : chunk.subarray(at), chunk.length - at, onFrame)
+	}
+
+	/** Parts bytes that begin between frames. */
+	#take(bytes: Buffer, count: number, onFrame: (frame: Buffer) => void): void {
+		let at = 0
+		while (at < count) {
+			if (this.#prefixBytes < 4) {
+				const copied = bytes.copy(this.#prefix, this.#prefixBytes, at, Math.min(count, at + 4 - this.#prefixBytes))
+				this.#prefixBytes += copied
+				at += copied
+				if (this.#prefixBytes < 4) return
+				this.#begin(this.#prefix.readInt32BE(0))
 			}
-			const missing = this.#wanted - this.#held
-			const left = chunk.length - at
-			if (left < missing) {
-				this.#keep(at === 0 ? chunk : chunk.subarray(at))
-				return
-			}
-			const last = chunk.subarray(at, at + missing)
-			at += missing
-			const frame = this.#held === 0 ? last : this.#join(last)
-			this.#wanted = -1
-			onFrame(frame)
+			const here = Math.min(count - at, this.#wanted)
+			const isWhole = here === this.#wanted
+			this.#frame = Buffer.allocUnsafe(isWhole ? here : firstRoom(this.#wanted, here))
+			bytes.copy(this.#frame, 0, at, at + here)
+			this.#filled = here
+			at += here
+			if (isWhole) this.#emit(onFrame)
 		}
 	}
 
-	/** Reads the length at `at`, which may have begun in an earlier chunk. Null when it is not whole yet. */
-	#length(chunk: Buffer, at: number): { value: number; at: number } | null {
-		let value: number
-		let next: number
-		if (this.#held === 0 && chunk.length - at >= 4) {
-			value = chunk.readInt32BE(at)
-			next = at + 4
-		} else {
-			const missing = 4 - this.#held
-			if (chunk.length - at < missing) {
-				this.#keep(chunk.subarray(at))
-				return null
-			}
-			value = this.#join(chunk.subarray(at, at + missing)).readInt32BE(0)
-			next = at + missing
-		}
-		if (value <= 0 || value > this.#frameBytesMax) throw new FrameError(`frame of ${value} bytes`)
-		return { value, at: next }
+	#begin(length: number): void {
+		if (length <= 0 || length > this.#frameBytesMax) throw new FrameError(`frame of ${length} bytes`)
+		this.#wanted = length
 	}
 
-	#keep(chunk: Buffer): void {
-		this.#chunks.push(chunk)
-		this.#held += chunk.length
+	#emit(onFrame: (frame: Buffer) => void): void {
+		const frame = this.#frame as Buffer
+		this.#frame = null
+		this.#filled = 0
+		this.#wanted = 0
+		this.#prefixBytes = 0
+		onFrame(frame)
 	}
 
-	#join(last: Buffer): Buffer {
-		this.#chunks.push(last)
-		const joined = this.#chunks.length === 1 ? last : Buffer.concat(this.#chunks)
-		this.#chunks = []
-		this.#held = 0
-		return joined
+	/** More memory for the frame: four times what has come, so that all growing together copies a third of it. */
+	#grow(): void {
+		const grown = Buffer.allocUnsafeSlow(Math.min(this.#wanted, this.#filled * 4))
+		;(this.#frame as Buffer).copy(grown, 0, 0, this.#filled)
+		this.#frame = grown
 	}
+}
+
+function firstRoom(wanted: number, here: number): number {
+	if (wanted <= AT_ONCE_BYTES) return wanted
+	return Math.min(wanted, Math.max(AT_ONCE_BYTES, here * 4))
 }

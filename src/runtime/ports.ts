@@ -139,6 +139,13 @@ export class NetworkError extends Error {
 	}
 }
 
+/** Where a socket's bytes go, without a buffer a read: `space` is asked before each read, `received` told after it. */
+export interface ReadSink {
+	/** Room for the next bytes, at least one. The bytes of `received` stand at its start. */
+	space(): Buffer
+	received(count: number): void
+}
+
 /**
  * One side of a connection. The owner sets both handlers before the turn ends in which it got the socket; until then
  * nothing is delivered.
@@ -148,8 +155,10 @@ export interface Socket {
 	readonly remotePort: number
 	readonly localAddress: string
 	readonly localPort: number
-	/** Chunks as they come; the receiver owns them. */
+	/** Chunks as they come; the receiver owns them. Either this or {@link readInto}. */
 	onData(handler: (chunk: Buffer) => void): void
+	/** Reads into the owner's memory: for the hot path, where a buffer a read would be garbage by the gigabyte. */
+	readInto(sink: ReadSink): void
 	/** Once, after the last data: null for an orderly end by either side, else what broke it. */
 	onClose(handler: (error: NetworkError | null) => void): void
 	/** Called each time the bytes that wait to be sent have fallen to zero after `write` returned false. */
@@ -178,6 +187,8 @@ export interface ListenOptions {
 	readonly host: string
 	readonly port: number
 	readonly backlog?: number
+	/** The owner of every socket will call `readInto`. */
+	readonly readsIntoMemory?: boolean
 	readonly tls?: TlsOptions
 }
 

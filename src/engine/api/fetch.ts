@@ -14,6 +14,7 @@ import type { BrokerConfig } from '../config.js'
 import { FileSlice, type ReadBound, type ReadOutcome } from '../log/read.js'
 import type { MetadataCache } from '../metadata/cache.js'
 import type { ConfigStore } from '../metadata/config-store.js'
+import type { MemoryBudget } from '../net/budget.js'
 import type { ReplySlice } from '../net/connection.js'
 import type { FetchContext, FetchSessions, FetchTarget } from '../replica/fetch-session.js'
 import type { ReplicaManager } from '../replica/manager.js'
@@ -26,6 +27,7 @@ export interface FetchParts {
 	readonly sessions: FetchSessions
 	readonly config: BrokerConfig
 	readonly configs: ConfigStore
+	readonly budget: MemoryBudget
 }
 
 type Request = Decoded<typeof fetch.request>
@@ -39,6 +41,11 @@ interface Reader {
 	readonly isReadCommitted: boolean
 	readonly maxBytes: number
 }
+
+/** Most bytes of one partition that an answer holds in memory. */
+const MEMORY_BYTES_MAX = 2 * 1024 * 1024
+/** Above this share of the broker's budget answers hold no records in memory. */
+const MEMORY_LOAD_MAX = 0.25
 
 const READ_COMMITTED = 1
 const DEBUGGING_CONSUMER = -2
@@ -208,13 +215,18 @@ function readOne(parts: FetchParts, reader: Reader, target: FetchTarget, left: n
 	if (reader.version < 10 && parts.config.topicText('compression.type', parts.configs.topic(target.topic)) === 'zstd') {
 		return failed(ERROR.UNSUPPORTED_COMPRESSION_TYPE)
 	}
-	const outcome = partition.log.read({
+	const ask = {
 		offset: target.fetchOffset,
 		maxBytes: Math.max(0, Math.min(target.maxBytes, left)),
 		minOneBatch: isFirst && reader.version >= 3,
 		upTo: reader.bound,
 		withAborted: reader.isReadCommitted,
-	}) as ReadOutcome
+	}
+	let outcome = partition.log.read({ ...ask, fromFile: parts.budget.load > MEMORY_LOAD_MAX })
+	// A peer that does not read would hold what it is given: large answers come from the file, piece by piece.
+	if (outcome.bytes > MEMORY_BYTES_MAX && outcome.parts.some(Buffer.isBuffer)) {
+		outcome = partition.log.read({ ...ask, fromFile: true })
+	}
 	if (outcome.errorCode !== ERROR.NONE) return failed(outcome.errorCode)
 	if (reader.version < 4 && outcome.bytes > 0) {
 		releaseOutcome(outcome)

@@ -9,6 +9,7 @@ import type { GroupCoordinator } from '../group/coordinator.js'
 import type { LogManager } from '../log/manager.js'
 import type { MetadataCache } from '../metadata/cache.js'
 import type { ConfigStore } from '../metadata/config-store.js'
+import type { MemoryBudget } from '../net/budget.js'
 import type { FetchSessions } from '../replica/fetch-session.js'
 import type { ReplicaManager } from '../replica/manager.js'
 import type { ProducerIds } from '../txn/producer-ids.js'
@@ -44,6 +45,7 @@ export interface HandlerParts {
 	readonly groups: GroupCoordinator
 	readonly sessions: FetchSessions
 	readonly producerIds: ProducerIds
+	readonly budget: MemoryBudget
 }
 
 export function makeHandlers(parts: HandlerParts): Handler[] {

@@ -78,7 +78,7 @@ export async function replay(
 ): Promise<void> {
 	let offset = partition.log.logStartOffset
 	while (offset < partition.log.logEndOffset && isCurrent()) {
-		const outcome = await partition.log.read({ offset, maxBytes: READ_BYTES, minOneBatch: true, upTo: 'logEnd' })
+		const outcome = partition.log.read({ offset, maxBytes: READ_BYTES, minOneBatch: true, upTo: 'logEnd' })
 		if (outcome.errorCode !== ERROR.NONE)
 			throw new Error(`reading ${partition.key} at ${offset}: code ${outcome.errorCode}`)
 		if (outcome.bytes === 0) return

@@ -22,8 +22,6 @@ import { loadLog } from './recovery.js'
 import { TailCache } from './tail-cache.js'
 import { WriteMode } from './write-mode.js'
 
-export { DEFAULT_LOG_SETTINGS } from './manager-settings.js'
-
 /** The data dirs belong to another broker or cluster, or contradict each other (19.14). */
 export class DataDirMismatchError extends Error {
 	override readonly name = 'DataDirMismatchError'

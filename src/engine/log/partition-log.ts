@@ -149,7 +149,7 @@ export class PartitionLog {
 	}
 
 	/** Reads whole batches (7.4–7.7); see {@link ReadOutcome}. File slices in it must be released. */
-	read(request: ReadRequest): ReadOutcome | Promise<ReadOutcome> {
+	read(request: ReadRequest): ReadOutcome {
 		return readLog(this.#core, request)
 	}
 

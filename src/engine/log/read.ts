@@ -21,6 +21,8 @@ export interface ReadRequest {
 	readonly upTo: ReadBound
 	/** Also list aborted transactions that overlap the data (read_committed). */
 	readonly withAborted?: boolean
+	/** Give a slice of the file even where the tail cache has the bytes: the asker must not hold memory. */
+	readonly fromFile?: boolean
 }
 
 /** Bytes of a file that are yet to be read. The file is held open until `release`, which is called exactly once. */
@@ -90,7 +92,7 @@ function outcome(
 	}
 }
 
-/** Reads from one log. Suspends never today; the type allows it. */
+/** Reads from one log. Never suspends: bytes that are not in memory are given as a slice of their file. */
 export function readLog(core: LogCore, request: ReadRequest): ReadOutcome {
 	if (core.fencedBy !== null || core.isClosed) return outcome(core, ERROR.KAFKA_STORAGE_ERROR, NO_PARTS, 0, -1, null)
 	const { offset, withAborted } = request
@@ -121,7 +123,7 @@ function readBelow(
 	noAborted: readonly AbortedTransaction[] | null,
 ): ReadOutcome {
 	const { offset, withAborted } = request
-	const cached = core.tail.read(offset, upper, request.maxBytes, request.minOneBatch)
+	const cached = request.fromFile === true ? null : core.tail.read(offset, upper, request.maxBytes, request.minOneBatch)
 	if (cached !== null) {
 		const aborted = withAborted === true ? abortedBetween(core, offset, upper) : null
 		return outcome(core, 0, cached.parts, cached.bytes, cached.bytes === 0 ? -1 : cached.baseOffset, aborted)

@@ -8,6 +8,8 @@ export class MemoryBudget {
 	readonly limit: number
 	#used = 0
 	readonly #waiting = new Set<() => void>()
+	/** Who may go on reading although the budget is used up; see {@link takeTurn}. */
+	#turn: object | null = null
 
 	constructor(limit: number) {
 		this.limit = limit
@@ -40,7 +42,25 @@ export class MemoryBudget {
 		for (const wake of woken) wake()
 	}
 
-	/** Calls `wake` once when there is room again. */
+	/**
+	 * When unfinished frames alone use the budget up, nothing would ever give bytes back: one reader at a time may finish
+	 * its frame. True when it is `reader`'s turn.
+	 */
+	takeTurn(reader: object): boolean {
+		this.#turn ??= reader
+		return this.#turn === reader
+	}
+
+	/** The reader has finished its frame, or will not: the next one may. */
+	endTurn(reader: object): void {
+		if (this.#turn !== reader) return
+		this.#turn = null
+		const woken = [...this.#waiting]
+		this.#waiting.clear()
+		for (const wake of woken) wake()
+	}
+
+	/** Calls `wake` once when there is room again, or a turn to take. */
 	whenRoom(wake: () => void): void {
 		this.#waiting.add(wake)
 	}

@@ -48,6 +48,8 @@ export interface ConnectionOptions {
 
 const REQUESTS_MAX = 16
 const BYTES_MAX = 32 * 1024 * 1024
+/** Longest turn of one connection while the budget is used up by frames that are not whole. */
+const TURN_MS = 5000
 /** Most bytes that are read of a file slice at a time. */
 const SLICE_BYTES = 1024 * 1024
 
@@ -67,6 +69,8 @@ export class Connection {
 	/** Requests started, replies not sent. */
 	readonly #slots = new Deque<Slot>()
 	#bytesInFlight = 0
+	/** Bytes of replies that the socket has not taken yet. */
+	#unsent = 0
 	#unfinished = 0
 	#lastOverlaps = true
 	#charged = 0
@@ -76,6 +80,7 @@ export class Connection {
 	#closed = false
 	#ending = false
 	#drainWaiters: (() => void)[] = []
+	#turnTimer: Timer | null = null
 	#lastActiveMs: number
 	#idleTimer: Timer
 	readonly #wake = (): void => this.#resumeIfRoom()
@@ -87,9 +92,11 @@ export class Connection {
 		this.#framer = new Framer(options.frameBytesMax)
 		this.#lastActiveMs = options.clock.monotonicMs()
 		this.#idleTimer = this.#armIdle(options.idleMs)
-		socket.onData((chunk) => this.#onData(chunk))
+		socket.readInto({ space: () => this.#framer.space(), received: (count) => this.#onBytes(count) })
 		socket.onDrain(() => {
 			this.#blocked = false
+			this.#charge(-this.#unsent)
+			this.#unsent = 0
 			this.#wakeDrainWaiters()
 			this.#send()
 		})
@@ -110,12 +117,12 @@ export class Connection {
 		this.socket.destroy()
 	}
 
-	#onData(chunk: Buffer): void {
+	#onBytes(count: number): void {
 		if (this.#closed || this.#ending) return
 		this.#lastActiveMs = this.#options.clock.monotonicMs()
 		const held = this.#framer.heldBytes
 		try {
-			this.#framer.push(chunk, (frame) => {
+			this.#framer.received(count, (frame) => {
 				this.#waiting.push(frame)
 				this.#bytesInFlight += frame.length
 				this.#charge(frame.length)
@@ -130,6 +137,7 @@ export class Connection {
 			return
 		}
 		this.#charge(this.#framer.heldBytes - held)
+		if (this.#turnTimer !== null && this.#framer.heldBytes === 0) this.#endTurn()
 		this.#start()
 		this.#pauseIfFull()
 	}
@@ -193,8 +201,11 @@ export class Connection {
 			this.#lastActiveMs = this.#options.clock.monotonicMs()
 			if (reply.every(Buffer.isBuffer)) {
 				const bytes = memoryOf(reply)
-				if (!this.socket.write(reply as readonly Buffer[])) this.#blocked = true
-				this.#charge(-bytes)
+				if (this.socket.write(reply as readonly Buffer[])) this.#charge(-bytes)
+				else {
+					this.#blocked = true
+					this.#unsent += bytes
+				}
 				continue
 			}
 			this.#sending = true
@@ -275,17 +286,35 @@ export class Connection {
 		if (this.#isFull()) {
 			this.#paused = true
 			this.socket.pause()
-		} else if (this.#options.budget.isExhausted) {
+		} else if (this.#options.budget.isExhausted && !this.#takeTurn()) {
 			this.#paused = true
 			this.socket.pause()
 			this.#options.budget.whenRoom(this.#wake)
 		}
 	}
 
+	/** With the budget used up: true when this connection may finish the frame that it has begun. */
+	#takeTurn(): boolean {
+		const { budget, clock } = this.#options
+		if (this.#framer.heldBytes === 0 || !budget.takeTurn(this)) return false
+		this.#turnTimer ??= clock.after(TURN_MS, () => {
+			// It used its turn for too long: the next one, and this one waits at the end of the line.
+			this.#endTurn()
+			this.#pauseIfFull()
+		})
+		return true
+	}
+
+	#endTurn(): void {
+		this.#turnTimer?.cancel()
+		this.#turnTimer = null
+		this.#options.budget.endTurn(this)
+	}
+
 	#resumeIfRoom(): void {
 		if (!this.#paused || this.#closed) return
 		if (this.#isFull()) return
-		if (this.#options.budget.isExhausted) {
+		if (this.#options.budget.isExhausted && !this.#takeTurn()) {
 			this.#options.budget.whenRoom(this.#wake)
 			return
 		}
@@ -308,6 +337,7 @@ export class Connection {
 		this.#closed = true
 		this.#idleTimer.cancel()
 		this.#options.budget.forget(this.#wake)
+		this.#endTurn()
 		for (const slot of this.#slots) if (slot.reply !== undefined) releaseParts(slot.reply)
 		this.#slots.clear()
 		this.#waiting.clear()

@@ -39,7 +39,7 @@ export class NetListener {
 	async listen(): Promise<number> {
 		const { host, port, backlog, tls } = this.#options
 		this.#port = await this.#runtime.network.listen(
-			{ host, port, backlog, ...(tls === undefined ? {} : { tls }) },
+			{ host, port, backlog, readsIntoMemory: true, ...(tls === undefined ? {} : { tls }) },
 			(socket) => this.#accept(socket),
 		)
 		return this.#port.port
@@ -65,7 +65,6 @@ export class NetListener {
 				peer: address,
 				connections: this.#connections.size,
 			})
-			socket.onData(() => undefined)
 			socket.destroy()
 			return
 		}
