@@ -1,30 +1,67 @@
-/** What every command shares: how an error becomes one line and an exit code, on stderr and in JSON. */
+/** What every command shares: how it is started, how an error becomes one line and an exit code, how it ends. */
 
-import { Command } from '@oclif/core'
-import { CliError, EXIT, type ExitCode } from './errors.js'
+import { ExitSignal, reportError, wantsJson } from './failure.js'
+import { Command, Config } from './oclif.js'
 
 export abstract class BaseCommand extends Command {
-	/** Errors end here: a line on stderr, the hint under it, the exit code of its kind. */
-	protected override async catch(error: Error & { exitCode?: number; oclif?: { exit?: number } }): Promise<void> {
-		if (error instanceof CliError) {
-			process.stderr.write(`kcli: ${error.message}\n`)
-			if (error.hint !== null) process.stderr.write(`  ${error.hint}\n`)
-			process.exitCode = error.exitCode
-			this.exitNow(error.exitCode)
+	/**
+	 * Runs the command with the given words; its exit code. Called by `main.ts` in place of oclif's `run`, which would load
+	 * plugins and hooks that kcli does not have.
+	 */
+	static async start(this: CommandClass, argv: string[], root: string, id: string): Promise<number> {
+		const config = new BareConfig({ root })
+		config.bin = 'kcli'
+		config.name = 'kcli'
+		config.topicSeparator = ' '
+		// biome-ignore lint/complexity/noThisInStatic: the class that is started, not this base
+		this.id = id
+		try {
+			// biome-ignore lint/complexity/noThisInStatic: as above
+			await new this(argv, config).go()
+			return Number(process.exitCode ?? 0)
+		} catch (error) {
+			if (error instanceof ExitSignal) return error.exitCode
+			throw error
 		}
-		// oclif's own: parsing errors and wishes to exit carry their code.
-		const code = error.oclif?.exit
-		if (code !== undefined) {
-			if (error.message !== '' && !error.message.startsWith('EEXIT')) process.stderr.write(`kcli: ${error.message}\n`)
-			this.exitNow(code)
-		}
-		process.stderr.write(`kcli: ${error.message}\n`)
-		if (process.env['KCLI_DEBUG'] !== undefined) process.stderr.write(`${error.stack ?? ''}\n`)
-		this.exitNow(EXIT.failed)
 	}
 
-	/** Ends the process with everything written. */
-	protected exitNow(code: ExitCode | number): never {
-		process.exit(code)
+	/** oclif's own cycle of init, run, catch. */
+	go(): Promise<unknown> {
+		return this._run()
 	}
+
+	/** Errors end here: a line on stderr, the hint under it, the exit code of its kind. */
+	protected override async catch(error: Error): Promise<void> {
+		if (error instanceof ExitSignal) throw error
+		const code = await reportError(error, {
+			command: this.id ?? null,
+			isJson: wantsJson(this.argv),
+			flags: flagNames(this.ctor),
+			isQuiet: false,
+		})
+		throw new ExitSignal(code)
+	}
+
+	/** Ends the command; the process follows once everything is written. Nothing behind the call is run. */
+	protected exitNow(code: number): never {
+		throw new ExitSignal(code)
+	}
+}
+
+interface CommandClass {
+	new (argv: string[], config: Config): BaseCommand
+	id: string
+}
+
+/** oclif's configuration without its start: no plugins, hence no hooks. */
+class BareConfig extends Config {
+	override runHook(): Promise<never> {
+		return Promise.resolve({ successes: [], failures: [] } as unknown as never)
+	}
+}
+
+function flagNames(command: typeof Command): string[] {
+	return Object.entries(command.flags ?? {})
+		.filter(([, flag]) => flag.hidden !== true)
+		.map(([name]) => name)
 }

@@ -1,6 +1,8 @@
-/** Flags of every command that talks to a cluster, and of every command that prints a result. */
+/** Flags of every command that talks to a cluster. */
 
-import { Flags } from '@oclif/core'
+import { Flags } from '../oclif.js'
+
+export { outputFlags } from './output.js'
 
 export const connectionFlags = {
 	'bootstrap-server': Flags.string({
@@ -15,16 +17,4 @@ export const connectionFlags = {
 		default: '30s',
 		helpGroup: 'CONNECTION',
 	}),
-}
-
-export const outputFlags = {
-	output: Flags.string({
-		description: 'Form of the result.',
-		options: ['table', 'wide', 'json', 'yaml', 'tsv', 'csv', 'name'],
-		default: 'table',
-		env: 'KCLI_OUTPUT',
-		helpGroup: 'OUTPUT',
-	}),
-	json: Flags.boolean({ description: 'Short for --output json.', helpGroup: 'OUTPUT' }),
-	quiet: Flags.boolean({ char: 'q', description: 'No notices on stderr.', helpGroup: 'OUTPUT' }),
 }

@@ -1,8 +1,8 @@
 /** Flags of processes that log: level, form, where to. */
 
-import { Flags } from '@oclif/core'
 import type { Logger, LogLevel } from '../../runtime/logger.js'
 import { openLogger } from '../log-output.js'
+import { Flags } from '../oclif.js'
 
 export const logFlags = {
 	'log-level': Flags.string({

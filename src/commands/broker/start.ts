@@ -1,6 +1,6 @@
-import { Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/base-command.js'
 import { logFlags } from '../../cli/flags/log.js'
+import { Flags } from '../../cli/oclif.js'
 
 export default class BrokerStart extends BaseCommand {
 	static override summary = 'Start a broker, with the ZooKeeper it needs unless one is named.'

@@ -1,6 +1,6 @@
-import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/base-command.js'
 import { connectionFlags, outputFlags } from '../../cli/flags/connection.js'
+import { Args, Flags } from '../../cli/oclif.js'
 
 export default class TopicCreate extends BaseCommand {
 	static override summary = 'Create topics and wait until they can be used.'

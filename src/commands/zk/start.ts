@@ -1,5 +1,5 @@
-import { Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/base-command.js'
+import { Flags } from '../../cli/oclif.js'
 
 export default class ZkStart extends BaseCommand {
 	static override summary = 'Start a single ZooKeeper server that brokers and any ZooKeeper client can use.'

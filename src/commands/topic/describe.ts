@@ -1,0 +1,35 @@
+import { BaseCommand } from '../../cli/base-command.js'
+import { connectionFlags } from '../../cli/flags/connection.js'
+import { resultFlags } from '../../cli/flags/output.js'
+import { topicPatternFlags } from '../../cli/flags/topic.js'
+import { Args, Flags } from '../../cli/oclif.js'
+
+export default class TopicDescribe extends BaseCommand {
+	static override summary = 'Show partitions, leaders, replicas, offsets and settings of topics.'
+	static override examples = [
+		'<%= config.bin %> <%= command.id %> orders',
+		'<%= config.bin %> <%= command.id %> orders --section partitions,groups',
+		"<%= config.bin %> <%= command.id %> -r 'order.*' -o wide",
+		'<%= config.bin %> <%= command.id %> orders --json',
+	]
+	static override strict = false
+	static override args = {
+		topic: Args.string({ description: 'Name, or pattern with -r; several may be given.' }),
+	}
+	static override flags = {
+		...topicPatternFlags,
+		section: Flags.string({
+			description: 'What to show: summary, partitions, offsets, configs, groups; parted by commas.',
+			multiple: true,
+			multipleNonGreedy: true,
+		}),
+		...connectionFlags,
+		...resultFlags,
+	}
+
+	async run(): Promise<void> {
+		const { flags, argv } = await this.parse(TopicDescribe)
+		const { describeTopics } = await import('../../cli/topic-describe.js')
+		this.exitNow(await describeTopics(argv as string[], flags))
+	}
+}

@@ -1,0 +1,41 @@
+import { BaseCommand } from '../../cli/base-command.js'
+import { connectionFlags } from '../../cli/flags/connection.js'
+import { resultFlags } from '../../cli/flags/output.js'
+import { topicPatternFlags } from '../../cli/flags/topic.js'
+import { Args, Flags } from '../../cli/oclif.js'
+
+export default class TopicList extends BaseCommand {
+	static override summary = 'List topics with partitions, replicas and faults.'
+	static override examples = [
+		'<%= config.bin %> <%= command.id %>',
+		"<%= config.bin %> <%= command.id %> -r 'order.*' --sort size",
+		'<%= config.bin %> <%= command.id %> --only urp --json',
+		'<%= config.bin %> <%= command.id %> -o name | xargs -n1 echo',
+	]
+	static override strict = false
+	static override args = {
+		name: Args.string({ description: 'Name, or pattern with -r; several may be given. Default: all.' }),
+	}
+	static override flags = {
+		...topicPatternFlags,
+		only: Flags.string({
+			description: 'Only topics in this state: under-replicated, without leader, below min.insync.replicas …',
+			options: ['urp', 'offline', 'min-isr', 'overrides', 'empty'],
+		}),
+		sort: Flags.string({
+			description: 'Order: by name, or largest first.',
+			options: ['name', 'partitions', 'size', 'count'],
+			default: 'name',
+		}),
+		size: Flags.boolean({ description: 'Bytes on disk, one replica a partition.' }),
+		count: Flags.boolean({ description: 'Number of records: end minus start of each partition.' }),
+		...connectionFlags,
+		...resultFlags,
+	}
+
+	async run(): Promise<void> {
+		const { flags, argv } = await this.parse(TopicList)
+		const { listTopics } = await import('../../cli/topic-list.js')
+		this.exitNow(await listTopics(argv as string[], flags))
+	}
+}
