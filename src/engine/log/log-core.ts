@@ -23,7 +23,7 @@ import type { EpochCache } from './epoch-cache.js'
 import type { LogConfig } from './log-config.js'
 import { markerOf } from './marker.js'
 import type { ProducerState } from './producer-state.js'
-import { lastOffsetOf, maxTimestampOf, Segment } from './segment.js'
+import { lastOffsetOf, maxTimestampOf, Segment, segmentName } from './segment.js'
 import { SegmentList } from './segment-list.js'
 import type { SnapshotFiles } from './snapshot-files.js'
 import type { LogTail, TailCache } from './tail-cache.js'
@@ -126,6 +126,10 @@ export class LogCore {
 		const segment = new Segment(disk, this.directory, baseOffset, 0, this.config, clock.wallMs())
 		segment.resetForRebuild()
 		segment.cutFile()
+		// Tools expect both index files from the first day of a segment, empty or not.
+		for (const suffix of ['index', 'timeindex']) {
+			disk.openNow(disk.join(this.directory, `${segmentName(baseOffset)}.${suffix}`), 'create').closeNow()
+		}
 		this.segments.push(segment)
 		this.#hasNewFiles = true
 		const { segmentJitterMs, segmentMs } = this.config
