@@ -13,8 +13,11 @@ export const HAS_JAVA4 = existsSync(join(HOME, 'libs4'))
 /** Python with confluent-kafka and kafka-python, as `.ci/run` makes it. */
 export const PYTHON = process.env['KCLI_PYTHON'] ?? null
 
-/** Tools of 3.9 and, where installed, of 4.1. */
-export const JAVA_VERSIONS: readonly ('tool' | 'tool4')[] = HAS_JAVA4 ? ['tool', 'tool4'] : ['tool']
+/** Both generations of tools: how `javaTool` names them, what people call them, and whether they are installed. */
+export const JAVA_VERSIONS = [
+	{ version: 'tool', label: '3.9', isInstalled: HAS_JAVA },
+	{ version: 'tool4', label: '4.1', isInstalled: HAS_JAVA4 },
+] as const
 
 /** Runs one of Kafka's tools; `tool` is 3.9, `tool4` is 4.1. */
 export function javaTool(

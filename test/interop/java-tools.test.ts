@@ -1,7 +1,7 @@
 /** Apache Kafka's own command line tools, 3.9 and 4.1, against a broker of ours. */
 
 import { writeFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, it as vitestIt } from 'vitest'
 import { CODECS, HAS_JAVA, JAVA_VERSIONS, javaTool, storedCodecs } from '../helpers/peers.js'
 import { type BrokerProcess, Cleanup, startBrokerProcess } from '../helpers/processes.js'
 
@@ -21,8 +21,8 @@ describe.skipIf(!HAS_JAVA)('Java tools', () => {
 		await cleanup.run()
 	})
 
-	for (const version of JAVA_VERSIONS) {
-		const label = version === 'tool' ? '3.9' : '4.1'
+	describe.each(JAVA_VERSIONS)('$label', ({ version, label, isInstalled }) => {
+		const it = vitestIt.skipIf(!isInstalled)
 		const topic = `java-${version}`
 
 		it(`${label}: topics are created, listed, described, grown and deleted`, async () => {
@@ -143,7 +143,7 @@ describe.skipIf(!HAS_JAVA)('Java tools', () => {
 			expect(versions.stdout).toContain('Produce(0): 0 to 11')
 			expect(versions.stdout).toContain('Fetch(1): 0 to 17')
 		})
-	}
+	})
 
 	it('dump-log reads our folders after a clean stop: records, indexes and snapshots', async () => {
 		expect(await broker.stop()).toBe(143)
