@@ -2,6 +2,9 @@
 
 import { Admin } from '../client/admin.js'
 import { Cluster, parseBootstrap } from '../client/cluster.js'
+import type { ConsumerSettings } from '../client/consumer.js'
+import type { GroupMemberSettings } from '../client/group-member.js'
+import type { ProducerSettings } from '../client/producer.js'
 import { nodeRuntime } from '../runtime/node-runtime.js'
 import { usageError } from './errors.js'
 import { parseDuration } from './parse.js'
@@ -14,6 +17,10 @@ export interface ConnectionChoice {
 export interface Session {
 	readonly cluster: Cluster
 	readonly admin: Admin
+	/** What client properties say of producing; flags come before them. */
+	readonly producerSettings: Partial<ProducerSettings>
+	readonly consumerSettings: Partial<ConsumerSettings>
+	readonly groupSettings: Partial<GroupMemberSettings>
 }
 
 /** Opens what `flags` name, runs `job`, and closes it whatever happens. */
@@ -32,7 +39,13 @@ export async function withCluster<T>(flags: ConnectionChoice, job: (session: Ses
 		retryBackoffMaxMs: 1000,
 	})
 	try {
-		return await job({ cluster, admin: new Admin(cluster) })
+		return await job({
+			cluster,
+			admin: new Admin(cluster),
+			producerSettings: {},
+			consumerSettings: {},
+			groupSettings: {},
+		})
 	} finally {
 		await cluster.close()
 	}

@@ -1,0 +1,185 @@
+/** Prints what a consumer gives, filtered and formatted, until the plan is done: the loop of every way of reading. */
+
+import { CONSUMER_DEFAULTS, type Consumer, type ConsumerSettings } from '../client/consumer.js'
+import type { Fetched } from '../client/fetched.js'
+import type { RecordReader } from '../client/record-reader.js'
+import type { ConsumeOptions } from './consume-options.js'
+import type { PartitionName, PartitionPlan } from './consume-plan.js'
+import { EXIT } from './errors.js'
+import type { Interrupt } from './interrupt.js'
+import type { FormatContext } from './record-format.js'
+import { recordJson } from './record-json.js'
+import type { Session } from './session.js'
+import { StdoutSink } from './stdout-sink.js'
+
+export function consumerSettings(session: Session, options: ConsumeOptions): ConsumerSettings {
+	return {
+		...CONSUMER_DEFAULTS,
+		...session.consumerSettings,
+		isolationLevel: options.isolation,
+		isControlShown: options.isControlShown,
+	}
+}
+
+interface Open {
+	readonly plan: PartitionPlan
+	readonly context: FormatContext
+}
+
+export class Printer {
+	readonly sink = new StdoutSink()
+	/** Offset after the last record that was printed or passed over, by partition. */
+	readonly printed = new Map<string, PartitionName & { readonly offset: number }>()
+	readonly #options: ConsumeOptions
+	readonly #consumer: Consumer
+	readonly #interrupt: Interrupt
+	readonly #open = new Map<string, Open>()
+	#count = 0
+	#isDone = false
+	#isIdle = false
+	#idleTimer: NodeJS.Timeout | null = null
+
+	constructor(options: ConsumeOptions, consumer: Consumer, interrupt: Interrupt) {
+		this.#options = options
+		this.#consumer = consumer
+		this.#interrupt = interrupt
+		interrupt.onSignal(() => this.stop())
+		this.sink.onGone(() => this.stop())
+	}
+
+	/** The loop ends at its next turn. */
+	stop(): void {
+		this.#isDone = true
+		this.#consumer.wake()
+	}
+
+	/** A change of the plan is seen at once. */
+	wake(): void {
+		this.#consumer.wake()
+	}
+
+	/** Adds partitions to be read. With an end for all of them the loop ends when the last has reached its own. */
+	plan(plans: readonly PartitionPlan[]): void {
+		const starts: { topic: string; partition: number; offset: number }[] = []
+		for (const plan of plans) {
+			const { topic, partition, from: offset, until } = plan
+			if (until !== null && offset >= until) continue
+			this.#open.set(`${topic}-${partition}`, {
+				plan,
+				context: { topic, partition, nullText: this.#options.nullText },
+			})
+			starts.push({ topic, partition, offset })
+		}
+		if (this.#open.size === 0 && this.#options.hasEnd) this.#isDone = true
+		if (this.#options.count === 0) this.#isDone = true
+		this.#consumer.assign(starts)
+	}
+
+	/** Nothing more of these is printed; `printed` keeps what was. */
+	drop(partitions: readonly PartitionName[]): void {
+		this.#consumer.unassign(partitions)
+		for (const { topic, partition } of partitions) this.#open.delete(`${topic}-${partition}`)
+	}
+
+	/** Reads until the plan is done, or stopped. `between` is called after each answer. */
+	async run(between?: () => void | Promise<void>): Promise<void> {
+		this.#restartIdle()
+		try {
+			while (!this.#isDone) {
+				const event = this.#consumer.takeNow() ?? (await this.#pause())
+				if (event !== null && this.#isDone === false) {
+					if ('kind' in event) this.#options.tellReset(event)
+					else await this.#print(event)
+				}
+				await between?.()
+			}
+		} finally {
+			if (this.#idleTimer !== null) clearTimeout(this.#idleTimer)
+			this.sink.push()
+		}
+	}
+
+	exitCode(): number {
+		if (this.sink.failure !== null) throw this.sink.failure
+		if (this.#interrupt.code !== null) return this.#interrupt.code
+		const { count } = this.#options
+		if (this.#isIdle && count !== null && this.#count < count) return EXIT.timedOut
+		return EXIT.done
+	}
+
+	/** Nothing is at hand: what was collected leaves before waiting. */
+	async #pause() {
+		this.sink.push()
+		return await this.#consumer.next()
+	}
+
+	async #print(fetched: Fetched): Promise<void> {
+		const key = `${fetched.topic}-${fetched.partition}`
+		const open = this.#open.get(key)
+		if (open === undefined) return
+		const before = this.#count
+		const until = open.plan.until ?? Number.POSITIVE_INFINITY
+		let position = Math.max(fetched.facts.fetchOffset, open.plan.from)
+		for (;;) {
+			const next = fetched.nextBatch()
+			const batch = next instanceof Promise ? await next : next
+			if (batch === null) {
+				position = Math.max(position, fetched.nextOffset)
+				break
+			}
+			position = this.#printBatch(batch, open, position, until)
+			if (!this.#isDone) position = Math.max(position, fetched.nextOffset)
+			// At once: the partition may be taken away at the next wait.
+			this.printed.set(key, { topic: fetched.topic, partition: fetched.partition, offset: Math.min(position, until) })
+			if (this.#isDone || position >= until) break
+			if (this.sink.isFull) await this.sink.drain()
+			if (this.#isDone || this.#open.get(key) !== open) break
+		}
+		if (this.#open.get(key) === open) {
+			this.printed.set(key, { topic: fetched.topic, partition: fetched.partition, offset: Math.min(position, until) })
+			if (position >= until) this.#finish(key, open)
+		}
+		if (this.#count > before) this.#restartIdle()
+	}
+
+	/** Prints the records of one batch; the offset after the last that was dealt with. */
+	#printBatch(batch: RecordReader, open: Open, from: number, until: number): number {
+		const { filter, format, isJson, isBare, count } = this.#options
+		const { topic, partition } = open.plan
+		const limit = count ?? Number.POSITIVE_INFINITY
+		let position = from
+		while (batch.next()) {
+			if (batch.offset < from) continue
+			if (batch.offset >= until) return until
+			position = batch.offset + 1
+			if (filter !== null && !filter(batch)) continue
+			if (isJson) {
+				this.sink.text(recordJson(topic, partition, batch, isBare))
+				this.sink.byte(0x0a)
+			} else format(batch, open.context, this.sink)
+			this.#count++
+			if (this.#count >= limit) {
+				this.#isDone = true
+				return position
+			}
+		}
+		return position
+	}
+
+	/** A partition has reached its end. */
+	#finish(key: string, open: Open): void {
+		this.#open.delete(key)
+		this.#consumer.unassign([open.plan])
+		if (this.#open.size === 0 && this.#options.hasEnd) this.#isDone = true
+	}
+
+	#restartIdle(): void {
+		const { idleMs } = this.#options
+		if (idleMs === null) return
+		if (this.#idleTimer !== null) clearTimeout(this.#idleTimer)
+		this.#idleTimer = setTimeout(() => {
+			this.#isIdle = true
+			this.stop()
+		}, idleMs)
+	}
+}

@@ -1,0 +1,94 @@
+/** Flags of `kcli consume`. */
+
+import { Flags } from '../oclif.js'
+
+export const consumeFlags = {
+	topic: Flags.string({
+		char: 't',
+		description: 'Topic, as the argument.',
+		helpValue: 'NAME',
+		multiple: true,
+		multipleNonGreedy: true,
+	}),
+	regex: Flags.boolean({ char: 'r', description: 'Names are regular expressions that fit whole names.' }),
+	internal: Flags.boolean({ description: "With -r: also Kafka's own topics." }),
+	partition: Flags.string({
+		char: 'p',
+		aliases: ['partitions'],
+		description: 'Only these partitions: 0,2,5-7.',
+		helpValue: 'LIST',
+	}),
+	offset: Flags.string({
+		char: 'o',
+		aliases: ['from'],
+		description:
+			'Where to begin, and to end: start, end, stored, N, -N (last N of each partition), +N, N:M, :end, @TIME, @T1:T2 ' +
+			'(TIME: 2024-05-01T10:00Z, epoch s or ms, now, today, -1h), s@MS, e@MS. Default start; with -g what the group has ' +
+			'committed, and this where it has not.',
+		multiple: true,
+		multipleNonGreedy: true,
+	}),
+	'from-beginning': Flags.boolean({ description: 'As -o start.', exclusive: ['offset'] }),
+	count: Flags.integer({
+		char: 'c',
+		aliases: ['max-messages', 'num'],
+		description: 'End after so many records.',
+		min: 0,
+		helpValue: 'N',
+	}),
+	exit: Flags.boolean({ char: 'e', description: 'End at what is the end of each partition now.' }),
+	tail: Flags.integer({
+		description: 'The last N records over all partitions, by time; then end.',
+		min: 1,
+		helpValue: 'N',
+		exclusive: ['offset', 'count', 'group', 'from-beginning'],
+	}),
+	idle: Flags.string({
+		aliases: ['timeout-ms'],
+		description: 'End when nothing came for so long; exit 4 when -c was not reached.',
+		helpValue: 'DUR',
+	}),
+	group: Flags.string({ char: 'g', description: 'Read as a member of this group, and commit what was printed.' }),
+	commit: Flags.boolean({ description: 'With -g: commit (default), or not.', allowNo: true, default: true }),
+	format: Flags.string({
+		char: 'f',
+		description:
+			'How a record is printed: %s value, %k key, %t topic, %p partition, %o offset, %T time in ms, %d{iso} time, ' +
+			'%h headers, %H{name} one, %S %K lengths (-1 null), %R binary length, %e leader epoch, %v{hex|base64|json}, ' +
+			String.raw`%%, \n \t \xNN. Default '%s\n'.`,
+		exclusive: ['json'],
+	}),
+	json: Flags.boolean({ char: 'J', description: 'Records as JSON lines, without loss.' }),
+	output: Flags.string({ description: 'ndjson is -J.', options: ['ndjson', 'json', 'value'] }),
+	'meta-only': Flags.boolean({ description: 'Where and when, sizes, but no key, value or headers.' }),
+	'key-delimiter': Flags.string({
+		char: 'K',
+		description: 'Print the key and this before the value.',
+		helpValue: 'DELIM',
+	}),
+	delimiter: Flags.string({
+		char: 'D',
+		description: 'Print this after each record instead of a line feed.',
+		helpValue: 'DELIM',
+	}),
+	'null-value': Flags.string({
+		char: 'Z',
+		description: 'Print this for a null key or value. Default: nothing.',
+		helpValue: 'TEXT',
+	}),
+	grep: Flags.string({
+		char: 'G',
+		description:
+			'Only records that fit: PATTERN or v:PATTERN in the value, k: in the key, h:NAME=PATTERN in a header; ! before it turns it. All must fit.',
+		helpValue: 'FILTER',
+		multiple: true,
+		multipleNonGreedy: true,
+	}),
+	isolation: Flags.string({
+		description: 'committed leaves out what transactions have not committed.',
+		options: ['committed', 'uncommitted'],
+		default: 'committed',
+	}),
+	control: Flags.boolean({ description: 'Also control records (transaction markers).' }),
+	quiet: Flags.boolean({ char: 'q', description: 'No notices on stderr.' }),
+}

@@ -1,0 +1,77 @@
+/** Flags of `kcli produce`. */
+
+import { Flags } from '../oclif.js'
+
+export const produceFlags = {
+	topic: Flags.string({ char: 't', description: 'Topic, as the argument.', helpValue: 'NAME' }),
+	partition: Flags.integer({
+		char: 'p',
+		description: 'Partition of every record. Default: chosen by the key.',
+		min: 0,
+		helpValue: 'N',
+	}),
+	key: Flags.string({ char: 'k', description: 'Key of records that have none of their own.' }),
+	'key-delimiter': Flags.string({
+		char: 'K',
+		description: 'Parts key and value at its first place in a line.',
+		helpValue: 'DELIM',
+	}),
+	delimiter: Flags.string({
+		char: 'D',
+		description: 'Parts records. Only a line feed by default: a carriage return before it stays in the value.',
+		helpValue: 'DELIM',
+	}),
+	header: Flags.string({
+		char: 'H',
+		description: 'Header of every record; a name alone has the value null.',
+		helpValue: 'NAME=VALUE',
+		multiple: true,
+		multipleNonGreedy: true,
+	}),
+	null: Flags.boolean({ char: 'Z', description: 'Empty keys and values are null.' }),
+	'null-value': Flags.string({ description: 'A value equal to this is null (a tombstone).', helpValue: 'TEXT' }),
+	input: Flags.string({
+		description:
+			'What the input is: a record a line, one record, JSON lines (of kcli, kcat, kaf, rpk), CSV with names.',
+		options: ['lines', 'file', 'json', 'csv'],
+		default: 'lines',
+	}),
+	file: Flags.string({
+		char: 'l',
+		description: 'Read this file instead of stdin.',
+		helpValue: 'FILE',
+		multiple: true,
+		multipleNonGreedy: true,
+	}),
+	strict: Flags.boolean({ description: 'JSON and CSV: an unknown field is a fault.' }),
+	'keep-partition': Flags.boolean({ description: "JSON and CSV: use the row's own partition." }),
+	compression: Flags.string({
+		char: 'z',
+		aliases: ['compression-codec'],
+		description: 'Compress batches.',
+		options: ['none', 'gzip', 'snappy', 'lz4', 'zstd'],
+		default: 'none',
+	}),
+	acks: Flags.string({
+		description: 'Replicas that must have a record: all, 1 (the leader) or 0 (nobody answers).',
+		options: ['all', '-1', '1', '0'],
+		default: 'all',
+	}),
+	idempotent: Flags.boolean({
+		description: 'Retries make no duplicates and keep the order. Default with --acks all.',
+		allowNo: true,
+	}),
+	partitioner: Flags.string({
+		description: "How a key chooses its partition: as Java's clients do, as librdkafka does, or not at all.",
+		options: ['java', 'librdkafka', 'random'],
+		default: 'java',
+	}),
+	timestamp: Flags.string({ description: 'Time of every record. Default: now.', helpValue: 'TIME' }),
+	rate: Flags.string({ description: 'Most records a second.', helpValue: 'N' }),
+	repeat: Flags.integer({ description: 'Send each record so many times.', min: 1, default: 1, helpValue: 'N' }),
+	create: Flags.boolean({ description: "Create the topic when it is not there, with the broker's defaults." }),
+	'stop-on-error': Flags.boolean({ description: 'End at the first record that is refused.' }),
+	tee: Flags.boolean({ char: 'T', description: 'Print to stdout what is sent.' }),
+	unbuffered: Flags.boolean({ char: 'u', description: 'Send each record at once instead of in batches.' }),
+	quiet: Flags.boolean({ char: 'q', description: 'No notices on stderr.' }),
+}
