@@ -3,6 +3,18 @@
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
+// Packages that oclif loads at once and uses only to find plugins, read their settings, render help and spin. None of it
+// happens on a command's path: our own start does without (src/cli/base-command.ts), help loads the whole package.
+const UNUSED = /^(cli-spinners|ejs|lilconfig|minimatch|tinyglobby)$/
+
+const leaveOut = {
+	name: 'leave-out',
+	setup(made) {
+		made.onResolve({ filter: UNUSED }, ({ path }) => ({ path, namespace: 'left-out' }))
+		made.onLoad({ filter: /.*/, namespace: 'left-out' }, () => ({ contents: 'module.exports = {}', loader: 'js' }))
+	},
+}
+
 const file = fileURLToPath(new URL('../dist/cli/oclif.js', import.meta.url))
 await build({
 	entryPoints: [file],
@@ -15,6 +27,7 @@ await build({
 	minifySyntax: true,
 	minifyWhitespace: true,
 	legalComments: 'eof',
+	plugins: [leaveOut],
 	// Named only on paths that we never take: TypeScript sources and development plugins.
 	external: ['ts-node', 'typescript'],
 	banner: {

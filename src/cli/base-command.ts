@@ -16,7 +16,6 @@ export abstract class BaseCommand extends Command {
 		// biome-ignore lint/complexity/noThisInStatic: the class that is started, not this base
 		this.id = id
 		try {
-			// biome-ignore lint/complexity/noThisInStatic: as above
 			await new this(argv, config).go()
 			return Number(process.exitCode ?? 0)
 		} catch (error) {

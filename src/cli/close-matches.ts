@@ -32,6 +32,7 @@ export function closeMatches(wanted: string, names: Iterable<string>, countMax =
 		if (score > limit) {
 			if (lower.length >= 3 && (other.startsWith(lower) || lower.startsWith(other))) score = limit + 0.5
 			else if (lower.length >= 4 && other.includes(lower)) score = limit + 1
+			else if (lower.length >= 6 && editDistance(lower, other.slice(0, lower.length + 1)) <= 2) score = limit + 2
 			else continue
 		}
 		scored.push({ name, score })

@@ -119,7 +119,8 @@ function unresolved(visible: readonly string[], words: readonly string[]): Unres
 		const turned = spellings([second, first]).find((id) => visible.includes(id))
 		if (turned !== undefined) return { noun: null, words, hint: didYouMean([`'kcli ${turned.replaceAll(':', ' ')}'`]) }
 	}
-	const starts = [...new Set(visible.map((id) => id.split(':')[0] as string)), ...Object.keys(NOUNS)]
+	const known = new Set(visible.map((id) => id.split(':')[0] as string))
+	const starts = [...known, ...Object.keys(NOUNS).filter((plural) => known.has(NOUNS[plural] as string))]
 	const meant = closeMatches(first, starts).map((each) => NOUNS[each] ?? each)
 	return { noun: null, words, hint: didYouMean([...new Set(meant)].map((each) => `'kcli ${each}'`)) }
 }

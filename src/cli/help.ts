@@ -1,8 +1,10 @@
 /** Help pages. The first one is ours; those of nouns and commands are oclif's, made from the manifest. */
 
+import type { Config } from '@oclif/core/config'
+import type { Help } from '@oclif/core/help'
 import type { CommandEntry } from './command-tree.js'
 import { EXIT } from './errors.js'
-import { Config, Help } from './oclif.js'
+
 import { isColored } from './style.js'
 
 /** Groups of the first page, in the order that a newcomer needs them; a noun that is named nowhere goes to the last. */
@@ -70,8 +72,9 @@ export async function nounHelp(root: string, noun: string): Promise<number> {
 }
 
 async function load(root: string): Promise<{ help: Help; config: Config }> {
-	const config = await Config.load({ root })
-	return { config, help: new Help(config, { stripAnsi: !isColored(process.stdout), flagSortOrder: 'none' }) }
+	const [oclifConfig, oclifHelp] = await Promise.all([import('@oclif/core/config'), import('@oclif/core/help')])
+	const config = await oclifConfig.Config.load({ root })
+	return { config, help: new oclifHelp.Help(config, { stripAnsi: !isColored(process.stdout), flagSortOrder: 'none' }) }
 }
 
 function columns(rows: readonly (readonly [string, string])[]): string {

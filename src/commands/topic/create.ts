@@ -1,36 +1,45 @@
 import { BaseCommand } from '../../cli/base-command.js'
-import { connectionFlags, outputFlags } from '../../cli/flags/connection.js'
+import { connectionFlags } from '../../cli/flags/connection.js'
+import { dryRunFlag, resultFlags } from '../../cli/flags/output.js'
+import { topicFlag, topicSettingFlag } from '../../cli/flags/topic.js'
 import { Args, Flags } from '../../cli/oclif.js'
 
 export default class TopicCreate extends BaseCommand {
-	static override summary = 'Create topics and wait until they can be used.'
+	static override summary = 'Create topics.'
+	static override description =
+		"Counts that are not given are the broker's. With --wait it ends when every broker knows all leaders."
 	static override examples = [
-		'<%= config.bin %> <%= command.id %> orders -p 6 -r 3',
+		'<%= config.bin %> <%= command.id %> orders -p 6',
 		'<%= config.bin %> <%= command.id %> events -c retention.ms=7d -c segment.bytes=256MiB',
-		'<%= config.bin %> <%= command.id %> orders --if-not-exists --json',
+		'<%= config.bin %> <%= command.id %> orders-copy --like orders --dry-run',
+		'<%= config.bin %> <%= command.id %> orders --if-not-exists --wait --json',
 	]
 	static override strict = false
 	static override args = {
-		topic: Args.string({ description: 'Name of the topic; several may be given.', required: true }),
+		topic: Args.string({ description: 'Name of the topic; several may be given.' }),
 	}
 	static override flags = {
-		partitions: Flags.integer({ char: 'p', description: "Number of partitions. Default: the broker's." }),
+		...topicFlag,
+		partitions: Flags.integer({ char: 'p', description: "Number of partitions. Default: the broker's.", min: 1 }),
 		'replication-factor': Flags.integer({
 			char: 'r',
 			aliases: ['replicas'],
 			description: "Copies of each. Default: the broker's.",
+			min: 1,
 		}),
-		config: Flags.string({
-			char: 'c',
-			aliases: ['topic-config', 'set'],
-			description: 'Setting of the topic.',
-			helpValue: 'KEY=VALUE',
+		...topicSettingFlag,
+		assign: Flags.string({
+			description: 'Replicas of one partition, in place of -p and -r; the first leads.',
+			helpValue: 'PARTITION:BROKER,BROKER…',
 			multiple: true,
+			multipleNonGreedy: true,
 		}),
+		like: Flags.string({ description: 'Counts and settings of this topic, where none are given.', helpValue: 'TOPIC' }),
+		wait: Flags.boolean({ description: 'Wait until every broker knows a leader for each partition.' }),
 		'if-not-exists': Flags.boolean({ description: 'A topic that is there already is no failure.' }),
-		'dry-run': Flags.boolean({ aliases: ['validate-only'], description: 'Check everything, create nothing.' }),
+		...dryRunFlag,
 		...connectionFlags,
-		...outputFlags,
+		...resultFlags,
 	}
 
 	async run(): Promise<void> {

@@ -1,0 +1,143 @@
+/** Behind `kcli config describe`. */
+
+import type { DescribedResource } from '../client/admin.js'
+import { ERROR } from '../protocol/errors.js'
+import { type Entity, entityError, parseEntities, requireBrokers } from './config-entity.js'
+import type { ItemError } from './item-error.js'
+import { type Column, isHuman, type OutputChoice, printReport, tableOf } from './output.js'
+import { type ConnectionChoice, type Session, withCluster } from './session.js'
+import { humanSetting } from './style.js'
+
+export interface ConfigDescribeChoice extends ConnectionChoice, OutputChoice {
+	readonly all: boolean
+	readonly docs: boolean
+	readonly source: boolean
+	readonly key: readonly string[] | undefined
+}
+
+interface Setting {
+	readonly entity: string
+	readonly key: string
+	/** Null: none, or a secret. */
+	readonly value: string | null
+	readonly source: string
+	readonly type: string
+	readonly readOnly: boolean
+	readonly sensitive: boolean
+	readonly synonyms: readonly { readonly key: string; readonly value: string | null; readonly source: string }[]
+	readonly documentation?: string | null
+}
+
+const SOURCES: Readonly<Record<number, string>> = {
+	1: 'topic',
+	2: 'broker',
+	3: 'broker-default',
+	4: 'static',
+	5: 'default',
+	6: 'logger',
+	7: 'client-metrics',
+	8: 'group',
+}
+
+const VALUE_TYPES = ['unknown', 'boolean', 'string', 'int', 'short', 'long', 'double', 'list', 'class', 'password']
+
+/** Shows settings of entities; the exit code. */
+export async function describeConfig(words: readonly string[], flags: ConfigDescribeChoice): Promise<number> {
+	const entities = parseEntities(words)
+	return await withCluster(flags, async (session) => {
+		await requireBrokers(session.cluster, entities)
+		const { settings, errors } = await gather(session, entities, flags)
+		const human = isHuman(flags)
+		return await printReport(
+			{
+				kind: 'ConfigDescribe',
+				items: settings,
+				errors,
+				clusterId: session.cluster.clusterId,
+				table: tableOf(settings, columnsFor(entities.length > 1, human, flags)),
+				nameOf: ({ key }) => key,
+				whenEmpty: flags.all ? 'no settings' : 'no settings other than the defaults; --all shows those too',
+			},
+			flags,
+		)
+	})
+}
+
+async function gather(
+	{ admin, cluster }: Session,
+	entities: readonly Entity[],
+	flags: ConfigDescribeChoice,
+): Promise<{ settings: Setting[]; errors: ItemError[] }> {
+	const keys = flags.key?.flatMap((each) => each.split(',')) ?? null
+	const resources = await admin.describeConfigs(
+		entities.map(({ type, name }) => ({ type, name, keys })),
+		flags.docs,
+	)
+	const settings: Setting[] = []
+	const errors: ItemError[] = []
+	for (const entity of entities) {
+		const found = resources.find(
+			({ resourceType, resourceName }) => resourceType === entity.type && resourceName === entity.name,
+		)
+		const errorCode = found?.errorCode ?? ERROR.UNKNOWN_SERVER_ERROR
+		if (found === undefined || errorCode !== ERROR.NONE) {
+			errors.push(await entityError(cluster, entity, errorCode, found?.errorMessage ?? null))
+			continue
+		}
+		const shown = found.configs
+			.map((config) => settingOf(entity, config, flags.docs))
+			.filter(({ source }) => flags.all || keys !== null || (source !== 'default' && isOwn(entity, source)))
+		settings.push(...shown.sort((a, b) => (a.key < b.key ? -1 : 1)))
+	}
+	return { settings, errors }
+}
+
+/** A topic inherits what its broker has; that is not its own. */
+function isOwn({ text }: Entity, source: string): boolean {
+	return text.startsWith('topic/') ? source === 'topic' : true
+}
+
+function settingOf(entity: Entity, config: DescribedResource['configs'][number], hasDocs: boolean): Setting {
+	const { name, value, configSource, isDefault, configType, readOnly, isSensitive, synonyms, documentation } = config
+	const oldSource = isDefault ? 'default' : entity.type === 2 ? 'topic' : 'broker'
+	return {
+		entity: entity.text,
+		key: name,
+		value,
+		source: configSource === -1 ? oldSource : (SOURCES[configSource] ?? `source-${configSource}`),
+		type: VALUE_TYPES[configType] ?? 'unknown',
+		readOnly,
+		sensitive: isSensitive,
+		synonyms: synonyms.map((each) => ({
+			key: each.name,
+			value: each.value,
+			source: SOURCES[each.source] ?? `source-${each.source}`,
+		})),
+		...(hasDocs ? { documentation } : {}),
+	}
+}
+
+function columnsFor(hasEntity: boolean, human: boolean, flags: ConfigDescribeChoice): Column<Setting>[] {
+	const text = ({ key, value, sensitive }: Setting): string | null => {
+		if (sensitive) return '(hidden)'
+		return value === null || !human ? value : humanSetting(key, value)
+	}
+	return [
+		...(hasEntity ? [{ header: 'ENTITY', value: ({ entity }: Setting) => entity }] : []),
+		{ header: 'KEY', value: ({ key }) => key },
+		{ header: 'VALUE', value: text },
+		{ header: 'SOURCE', value: ({ source }) => source },
+		{ header: 'TYPE', value: ({ type }) => type, isWide: true },
+		{ header: 'READ-ONLY', value: ({ readOnly }) => readOnly, isWide: true },
+		...(flags.source
+			? [
+					{
+						header: 'SYNONYMS',
+						value: ({ synonyms }: Setting) =>
+							synonyms.map((each) => `${each.source}:${each.key}=${each.value ?? ''}`).join(' '),
+					},
+				]
+			: []),
+		...(flags.docs ? [{ header: 'DOCUMENTATION', value: ({ documentation }: Setting) => documentation }] : []),
+	]
+}

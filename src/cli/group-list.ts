@@ -1,0 +1,104 @@
+/** Behind `kcli group list`. */
+
+import { fetchCommitted, type GroupListing, listAllGroups } from '../client/groups.js'
+import { endOffsets } from '../ops/group-view.js'
+import { usageError } from './errors.js'
+import { type Column, type OutputChoice, printReport, tableOf } from './output.js'
+import { withSpinner } from './progress.js'
+import { type ConnectionChoice, type Session, withCluster } from './session.js'
+
+export interface GroupListChoice extends ConnectionChoice, OutputChoice {
+	readonly state: readonly string[] | undefined
+	readonly type: readonly string[] | undefined
+	readonly topic: readonly string[] | undefined
+	readonly regex: boolean
+	readonly lag: boolean
+}
+
+interface ListedGroup extends GroupListing {
+	/** Topics with committed offsets; null when not asked for. */
+	topics?: readonly string[]
+	/** Sum over partitions; null when nothing is committed. */
+	lag?: number | null
+}
+
+/** Lists the groups of a cluster; the exit code. */
+export async function listGroups(words: readonly string[], flags: GroupListChoice): Promise<number> {
+	const accepts = filterOf(words, flags.regex)
+	return await withCluster(flags, async (session) => {
+		const filters = { states: parts(flags.state).map(stateName), types: parts(flags.type) }
+		const groups: ListedGroup[] = (await listAllGroups(session.cluster, filters)).filter(({ group }) => accepts(group))
+		const topics = parts(flags.topic)
+		const needsOffsets = flags.lag || topics.length > 0
+		if (needsOffsets) await withSpinner('asking the coordinators', flags.quiet, () => addLag(session, groups))
+		const shown =
+			topics.length === 0 ? groups : groups.filter((each) => each.topics?.some((topic) => topics.includes(topic)))
+		return await printReport(
+			{
+				kind: 'GroupList',
+				items: shown,
+				errors: [],
+				clusterId: session.cluster.clusterId,
+				table: tableOf(shown, columnsFor(needsOffsets)),
+				nameOf: ({ group }) => group,
+				whenEmpty: 'no groups',
+			},
+			flags,
+		)
+	})
+}
+
+function filterOf(words: readonly string[], isRegex: boolean): (group: string) => boolean {
+	if (words.length === 0) return () => true
+	if (!isRegex) return (group) => words.includes(group)
+	try {
+		const patterns = words.map((word) => new RegExp(`^(?:${word})$`))
+		return (group) => patterns.some((pattern) => pattern.test(group))
+	} catch (error) {
+		throw usageError(`not a regular expression: ${(error as Error).message}`)
+	}
+}
+
+function parts(texts: readonly string[] | undefined): string[] {
+	return (texts ?? []).flatMap((text) => text.split(',')).filter((text) => text !== '')
+}
+
+/** Brokers compare states by letter case: `stable` is meant as `Stable`. */
+function stateName(text: string): string {
+	const known = ['PreparingRebalance', 'CompletingRebalance', 'Stable', 'Dead', 'Empty', 'Assigning', 'Reconciling']
+	return known.find((state) => state.toLowerCase() === text.toLowerCase().replaceAll('-', '')) ?? text
+}
+
+async function addLag({ cluster, admin }: Session, groups: readonly ListedGroup[]): Promise<void> {
+	const committed = await Promise.all(groups.map(({ group }) => fetchCommitted(cluster, group)))
+	const ends = await endOffsets(cluster, admin, distinct(committed.flat()))
+	for (const [i, group] of groups.entries()) {
+		const offsets = committed[i] ?? []
+		group.topics = [...new Set(offsets.map(({ topic }) => topic))]
+		const lags = offsets.flatMap(({ topic, partition, offset }) => {
+			const end = ends.get(`${topic}-${partition}`)
+			return end === undefined ? [] : [Math.max(0, end - offset)]
+		})
+		group.lag = lags.length === 0 ? null : lags.reduce((sum, lag) => sum + lag, 0)
+	}
+}
+
+function distinct<T extends { readonly topic: string; readonly partition: number }>(places: readonly T[]): T[] {
+	return [...new Map(places.map((place) => [`${place.topic}-${place.partition}`, place])).values()]
+}
+
+function columnsFor(hasLag: boolean): Column<ListedGroup>[] {
+	return [
+		{ header: 'GROUP', value: ({ group }) => group },
+		{ header: 'STATE', value: ({ state }) => state || null },
+		{ header: 'TYPE', value: ({ type, protocolType }) => type || protocolType || null },
+		{ header: 'COORDINATOR', value: ({ coordinator }) => coordinator },
+		...(hasLag
+			? [
+					{ header: 'LAG', value: ({ lag }: ListedGroup) => lag, unit: 'count' as const },
+					{ header: 'TOPICS', value: ({ topics }: ListedGroup) => topics?.join(','), isWide: true },
+				]
+			: []),
+		{ header: 'PROTOCOL-TYPE', value: ({ protocolType }) => protocolType, isWide: true },
+	]
+}

@@ -1,0 +1,40 @@
+import { BaseCommand } from '../../cli/base-command.js'
+import { connectionFlags } from '../../cli/flags/connection.js'
+import { resultFlags } from '../../cli/flags/output.js'
+import { Args, Flags } from '../../cli/oclif.js'
+
+export default class GroupDescribe extends BaseCommand {
+	static override summary = 'Show state, offsets, lag and members of consumer groups.'
+	static override examples = [
+		'<%= config.bin %> <%= command.id %> billing',
+		'<%= config.bin %> <%= command.id %> billing --section offsets -o tsv',
+		"<%= config.bin %> <%= command.id %> -r 'bill.*' --json",
+	]
+	static override strict = false
+	static override args = {
+		group: Args.string({ description: 'Name, or pattern with -r; several may be given.' }),
+	}
+	static override flags = {
+		group: Flags.string({
+			char: 'g',
+			description: 'Group, as the argument.',
+			helpValue: 'NAME',
+			multiple: true,
+			multipleNonGreedy: true,
+		}),
+		regex: Flags.boolean({ char: 'r', description: 'Names are regular expressions that fit whole names.' }),
+		section: Flags.string({
+			description: 'What to show: state, offsets, members; parted by commas.',
+			multiple: true,
+			multipleNonGreedy: true,
+		}),
+		...connectionFlags,
+		...resultFlags,
+	}
+
+	async run(): Promise<void> {
+		const { flags, argv } = await this.parse(GroupDescribe)
+		const { describeGroups } = await import('../../cli/group-describe.js')
+		this.exitNow(await describeGroups(argv as string[], flags))
+	}
+}
