@@ -40,6 +40,7 @@ export class Cluster {
 	readonly #nodes = new Map<number, ClusterNode>()
 	readonly #leaders = new Map<string, { leader: number; epoch: number }>()
 	readonly #topicIds = new Map<string, string>()
+	readonly #coordinators = new Map<string, number>()
 	#controllerId = -1
 	#clusterId: string | null = null
 	#isClosed = false
@@ -104,15 +105,18 @@ export class Cluster {
 		return known === undefined || known.leader < 0 ? undefined : known
 	}
 
-	/** A connection to a broker by id, opened when there is none. Rejects with {@link ConnectionError}. */
-	async broker(id: number): Promise<BrokerConnection> {
+	/**
+	 * A connection to a broker by id, opened when there is none. Rejects with {@link ConnectionError}. `lane` names a
+	 * connection of its own: a fetch that waits for records would hold up all that comes behind it on the same one.
+	 */
+	async broker(id: number, lane = ''): Promise<BrokerConnection> {
 		let node = this.#nodes.get(id)
 		if (node === undefined) {
 			await this.refresh([])
 			node = this.#nodes.get(id)
 		}
 		if (node === undefined) throw new ConnectionError(`broker ${id}`, 'is not part of the cluster now')
-		return await this.#connect(node)
+		return await this.#connect(node, lane)
 	}
 
 	/** A connection to the controller. */
@@ -130,6 +134,8 @@ export class Cluster {
 
 	/** Id of the broker that coordinates a group (key type 0) or a transactional id (1). Waits until there is one. */
 	async coordinatorOf(key: string, keyType = 0): Promise<number> {
+		const known = this.#coordinators.get(`${keyType}${key}`)
+		if (known !== undefined && this.#nodes.has(known)) return known
 		return await this.retry(`coordinator of ${key}`, async () => {
 			const connection = await this.any()
 			const version = connection.versionOf(findCoordinator as unknown as Family)
@@ -141,8 +147,14 @@ export class Cluster {
 			const code = found?.errorCode ?? ERROR.UNKNOWN_SERVER_ERROR
 			if (found === undefined || code !== ERROR.NONE) throw new BrokerError(code, `FindCoordinator ${key}`)
 			this.#nodes.set(found.nodeId, { id: found.nodeId, host: found.host, port: found.port, rack: null })
+			this.#coordinators.set(`${keyType}${key}`, found.nodeId)
 			return found.nodeId
 		})
+	}
+
+	/** Coordinators are asked for anew. */
+	forgetCoordinators(): void {
+		this.#coordinators.clear()
 	}
 
 	/**
@@ -162,6 +174,7 @@ export class Cluster {
 				if (!isRetriable || left <= 0 || this.#isClosed) throw error
 				await this.#pause(Math.min(backoffMs, left))
 				backoffMs = Math.min(backoffMs * 2, this.settings.retryBackoffMaxMs)
+				if (isCoordinatorFault(error)) this.#coordinators.clear()
 				const isStale = error instanceof ConnectionError || errorInfo(error.code).refreshesMetadata
 				if (isStale) await this.refresh([]).catch(() => this.#forget(what))
 			}
@@ -239,8 +252,8 @@ export class Cluster {
 		throw new ConnectionError('no broker can be reached', failures.join('; '), last)
 	}
 
-	#connect({ host, port }: Address): Promise<BrokerConnection> {
-		const key = `${host}:${port}`
+	#connect({ host, port }: Address, lane = ''): Promise<BrokerConnection> {
+		const key = `${host}:${port}${lane}`
 		const known = this.#connections.get(key)
 		if (known !== undefined) return known
 		const opening = BrokerConnection.open(this.runtime, host, port, this.settings).then(
@@ -258,6 +271,12 @@ export class Cluster {
 		this.#connections.set(key, opening)
 		return opening
 	}
+}
+
+/** Who coordinates may have changed. */
+function isCoordinatorFault(error: ConnectionError | BrokerError): boolean {
+	if (error instanceof ConnectionError) return true
+	return error.code === ERROR.NOT_COORDINATOR || error.code === ERROR.COORDINATOR_NOT_AVAILABLE
 }
 
 /** Parses `host[:port],…`; port 9092 by default, `[::1]:9092` for IPv6. Null when a part is not an address. */

@@ -79,6 +79,8 @@ type FetchAnswer = Decoded<typeof fetch.response>['responses'][number]['partitio
 
 /** Answers a partition may have waiting for the caller. */
 const ANSWERS_MAX = 2
+/** Its own connections: see `Cluster.broker`. */
+const FETCH_LANE = ' fetch'
 const FETCH_VERSION_MAX = 12
 const FETCH_VERSION_MIN = 4
 
@@ -231,7 +233,7 @@ export class Consumer {
 		this.#busyLeaders.add(leader)
 		for (const position of positions) position.isBusy = true
 		try {
-			const connection = await this.#cluster.broker(leader)
+			const connection = await this.#cluster.broker(leader, FETCH_LANE)
 			const version = connection.versionOf(fetch as unknown as Family, FETCH_VERSION_MAX)
 			if (version < FETCH_VERSION_MIN) throw new UnsupportedError(`${connection.address} is older than Kafka 0.11`)
 			const { waitMsMax, bytesMin, bytesMax, isolationLevel } = this.#settings

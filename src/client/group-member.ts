@@ -290,8 +290,9 @@ export class GroupMember {
 		} catch (error) {
 			if (!(error instanceof ConnectionError) && !(error instanceof BrokerError)) throw error
 			// The coordinator is away: the session lives on until it expires, and the next beat asks for the new one.
-			code = ERROR.NONE
+			code = ERROR.NOT_COORDINATOR
 		}
+		if (code === ERROR.NOT_COORDINATOR || code === ERROR.COORDINATOR_NOT_AVAILABLE) this.#cluster.forgetCoordinators()
 		if (this.#isClosed || this.#generationId !== generationId || this.#beatTimer !== timer) return
 		if (code === ERROR.REBALANCE_IN_PROGRESS) this.#ask('rebalance')
 		else if (LOST.has(code)) this.#ask('lost')
