@@ -9,7 +9,7 @@ import { Framer } from '../protocol/framer.js'
 import { apiVersions } from '../protocol/messages/handshake.js'
 import type { Decoded, Family, Fields, Input } from '../protocol/schema.js'
 import { NetworkError, type Runtime, type Socket, type Timer, type TlsOptions } from '../runtime/ports.js'
-import { ConnectionError, UnsupportedError } from './errors.js'
+import { AuthenticationError, ConnectionError, UnsupportedError } from './errors.js'
 
 export interface ConnectionSettings {
 	readonly clientId: string
@@ -44,7 +44,8 @@ export class BrokerConnection {
 	readonly #framer = new Framer(FRAME_BYTES_MAX)
 	#versions = new Map<number, { min: number; max: number }>()
 	#nextCorrelation = 1
-	#closed: ConnectionError | null = null
+	#closed: ConnectionError | AuthenticationError | null = null
+	#isNegotiated = false
 	#onClosed: () => void = () => undefined
 
 	private constructor(runtime: Runtime, address: string, settings: ConnectionSettings, socket: Socket) {
@@ -55,7 +56,10 @@ export class BrokerConnection {
 		socket.onData((chunk) => this.#onData(chunk))
 		socket.onDrain(() => undefined)
 		socket.onClose((error) =>
-			this.#fail(new ConnectionError(address, error?.message ?? 'the broker closed the connection', error)),
+			this.#fail(
+				(error === null ? null : tlsFault(address, error)) ??
+					new ConnectionError(address, error?.message ?? this.#closedText(), error),
+			),
 		)
 	}
 
@@ -77,7 +81,7 @@ export class BrokerConnection {
 			})
 		} catch (error) {
 			if (!(error instanceof NetworkError)) throw error
-			throw new ConnectionError(address, connectText(error), error)
+			throw tlsFault(address, error) ?? new ConnectionError(address, connectText(error), error)
 		}
 		const connection = new BrokerConnection(runtime, address, settings, socket)
 		try {
@@ -183,6 +187,7 @@ export class BrokerConnection {
 		this.#versions = new Map(
 			answer.apiKeys.map(({ apiKey, minVersion, maxVersion }) => [apiKey, { min: minVersion, max: maxVersion }]),
 		)
+		this.#isNegotiated = true
 	}
 
 	#onData(chunk: Buffer): void {
@@ -212,7 +217,12 @@ export class BrokerConnection {
 		}
 	}
 
-	#fail(error: ConnectionError): void {
+	#closedText(): string {
+		if (this.#isNegotiated) return 'the broker closed the connection'
+		return `the broker closed the connection at once (${this.#settings.tls === undefined ? 'does this listener want TLS?' : 'does it want a client certificate?'})`
+	}
+
+	#fail(error: ConnectionError | AuthenticationError): void {
 		if (this.#closed !== null) return
 		this.#closed = error
 		for (const pending of this.#pending.values()) {
@@ -222,6 +232,19 @@ export class BrokerConnection {
 		this.#pending.clear()
 		this.#onClosed()
 	}
+}
+
+/** A handshake that fails for who somebody is, or for what is spoken: trying again changes nothing. Null: another fault. */
+function tlsFault(address: string, { code, cause }: NetworkError): AuthenticationError | null {
+	const detail = cause instanceof Error ? cause.message : code
+	if (/^(?:CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|ERR_TLS_CERT|HOSTNAME_MISMATCH|INVALID_CA|ERR_OSSL)/.test(code)) {
+		return new AuthenticationError(`${address}: the broker's certificate is not accepted: ${detail} [${code}]`)
+	}
+	if (code === 'EPROTO' || code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG') {
+		return new AuthenticationError(`${address}: no TLS is spoken there: ${detail} [${code}]`)
+	}
+	if (code.startsWith('ERR_SSL_')) return new AuthenticationError(`${address}: TLS was refused: ${detail} [${code}]`)
+	return null
 }
 
 function connectText(error: NetworkError): string {

@@ -181,7 +181,9 @@ function clientTls(options: TlsOptions, host: string): tls.ConnectionOptions {
 		...(options.cert === undefined ? {} : { cert: options.cert }),
 		...(options.key === undefined ? {} : { key: options.key }),
 		...(options.passphrase === undefined ? {} : { passphrase: options.passphrase }),
+		...(options.pkcs12 === undefined ? {} : { pfx: options.pkcs12 }),
 		...(net.isIP(name) === 0 ? { servername: name } : {}),
+		...(options.verifyHost === false ? { checkServerIdentity: () => undefined } : {}),
 		rejectUnauthorized: options.verify !== false,
 	}
 }

@@ -120,11 +120,27 @@ export interface TlsOptions {
 	readonly passphrase?: string
 	/** Name to send and check; default is the host that was dialled. */
 	readonly serverName?: string
+	/** Certificate and key in one PKCS12 file, opened by the passphrase. */
+	readonly pkcs12?: Buffer
 	/** False takes any certificate. */
 	readonly verify?: boolean
+	/** False takes a trusted certificate whatever host it names. */
+	readonly verifyHost?: boolean
 	/** Server side: ask the client for a certificate, and refuse it without one. */
 	readonly clientAuth?: 'none' | 'requested' | 'required'
 }
+
+/** Hashes and keys for authentication. Implemented by `runtime/node-digest.ts`. */
+export interface Digest {
+	hash(name: DigestName, data: Uint8Array): Buffer
+	hmac(name: DigestName, key: Uint8Array, data: Uint8Array): Buffer
+	/** PBKDF2 with HMAC, as long as the hash; off the event loop. */
+	deriveKey(name: DigestName, password: Uint8Array, salt: Uint8Array, iterations: number): Promise<Buffer>
+	/** Equal, in a time that does not tell where they differ. */
+	equal(a: Uint8Array, b: Uint8Array): boolean
+}
+
+export type DigestName = 'sha256' | 'sha512'
 
 /** A network operation failed; `code` is the system's (ECONNREFUSED, EADDRINUSE, ETIMEDOUT …) or a TLS code. */
 export class NetworkError extends Error {

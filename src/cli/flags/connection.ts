@@ -12,6 +12,21 @@ export const connectionFlags = {
 		env: 'KCLI_BOOTSTRAP_SERVERS',
 		helpGroup: 'CONNECTION',
 	}),
+	property: Flags.string({
+		char: 'X',
+		aliases: ['command-property'],
+		description: "One client property, by Java's or librdkafka's name: security.protocol=SASL_SSL.",
+		helpValue: 'KEY=VALUE',
+		helpGroup: 'CONNECTION',
+		multiple: true,
+		multipleNonGreedy: true,
+	}),
+	'command-config': Flags.string({
+		aliases: ['config-file'],
+		description: 'File of client properties (Java).',
+		helpValue: 'FILE',
+		helpGroup: 'CONNECTION',
+	}),
 	timeout: Flags.string({
 		description: 'Longest time for one operation, retries included.',
 		default: '30s',
