@@ -52,6 +52,10 @@ async function dispatch(argv: readonly string[]): Promise<number> {
 		return EXIT.done
 	}
 	const manifest = JSON.parse(readFileSync(`${ROOT}oclif.manifest.json`, 'utf8')) as Manifest
+	if (first === '__complete') {
+		const { complete } = await import('./complete.js')
+		return await complete(manifest.commands, argv.slice(argv[1] === '--' ? 2 : 1))
+	}
 	const isHelp = first === 'help' || beforeDashes(argv).some((word) => word === '--help' || word === '-h')
 	const words = first === 'help' ? argv.slice(1) : argv
 	const found = resolveCommand(Object.values(manifest.commands), words)
