@@ -9,6 +9,9 @@ import { ERROR } from '../../protocol/errors.js'
 import { createPartitions, createTopics, deleteTopics } from '../../protocol/messages/topics.js'
 import type { Decoded, ResponseInput } from '../../protocol/schema.js'
 import type { Clock } from '../../runtime/ports.js'
+import type { ZkSession } from '../../zk/port.js'
+import { waitForRemoval } from '../../zk/recipes.js'
+import { deleteTopicZnode } from '../../zk/znodes-admin.js'
 import type { BrokerConfig, Overrides } from '../config.js'
 import { TOPIC_KEYS } from '../config-topic-keys.js'
 import type { MetadataCache, MetadataImage } from '../metadata/cache.js'
@@ -20,6 +23,7 @@ export interface TopicParts {
 	readonly config: BrokerConfig
 	readonly metadata: MetadataCache
 	readonly clock: Clock
+	readonly session: ZkSession
 	readonly isController: () => boolean
 }
 
@@ -143,6 +147,9 @@ function effectiveConfigs(config: BrokerConfig, overrides: Overrides): NonNullab
 	})
 }
 
+/** How long an answer waits for the znodes of a topic that is gone from the metadata. */
+const ZNODES_MS = 1000
+
 type DeleteAnswer = ResponseInput<typeof deleteTopics>['responses'][number]
 
 export function deleteTopicsHandler(parts: TopicParts): Handler {
@@ -163,6 +170,14 @@ export function deleteTopicsHandler(parts: TopicParts): Handler {
 			return { ...answer, ...refusal(error) }
 		}
 		const isGone = await awaitMetadata(parts.metadata, parts.clock, timeoutMs, (image) => !image.topics.has(topic))
+		// Where all replicas live the znodes go at once: who creates the topic anew after our answer shall not meet them.
+		if (isGone)
+			await waitForRemoval(
+				parts.session,
+				parts.clock,
+				deleteTopicZnode.path(topic),
+				parts.clock.monotonicMs() + ZNODES_MS,
+			)
 		const errorCode = isGone ? ERROR.NONE : ERROR.REQUEST_TIMED_OUT
 		return { ...answer, errorCode, errorMessage: isGone ? null : 'The topic is not gone yet.' }
 	}
