@@ -111,7 +111,8 @@ function readTimes(prefix: string, text: string, nowMs: number): OffsetRange | n
 	const whole = readTime(text, nowMs)
 	if (prefix !== '') {
 		if (whole === null) return null
-		const point: OffsetPoint = { kind: 'time', ms: whole.ms }
+		// kcat's numbers are always milliseconds.
+		const point: OffsetPoint = { kind: 'time', ms: /^\d+$/.test(text) ? Number(text) : whole.ms }
 		if (prefix === 's') return { from: point, to: null, notes: whole.notes }
 		return { from: { kind: 'start' }, to: point, notes: whole.notes }
 	}

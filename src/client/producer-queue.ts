@@ -13,6 +13,11 @@ export class PartitionQueue {
 	retryAtMs = 0
 	attempts = 0
 	isHalted = false
+	/**
+	 * The broker has taken a batch of ours. Before that it takes any sequence as the first (it knows of none), so a second
+	 * batch in flight would be stored in place of a first one that fails.
+	 */
+	isEstablished = false
 
 	constructor(
 		readonly topic: string,
@@ -55,10 +60,14 @@ export interface SenderEvents {
 	fatal(error: Error): void
 }
 
+/** One more batch may be in flight. */
+export function hasRoom(queue: PartitionQueue, inFlightMax: number): boolean {
+	return queue.inFlight.length < (queue.isEstablished ? inFlightMax : 1)
+}
+
 /** Another batch of the partition may go into the next request at once. */
 export function isSendable(queue: PartitionQueue, inFlightMax: number): boolean {
-	const head = queue.waiting[0]
-	return head?.isReady === true && queue.inFlight.length < inFlightMax && !queue.isHalted
+	return queue.waiting[0]?.isReady === true && hasRoom(queue, inFlightMax) && !queue.isHalted
 }
 
 /** Takes a batch out of a list that may hold it. */

@@ -24,6 +24,7 @@ import type { BrokerConnection } from './connection.js'
 import { BrokerError, ConnectionError } from './errors.js'
 import type { ProducerBatch } from './producer-batch.js'
 import {
+	hasRoom,
 	insertBatches,
 	isSendable,
 	type PartitionQueue,
@@ -98,7 +99,7 @@ export class Sender {
 				this.#giveUp(queue)
 				return
 			}
-			if (!head.isReady || queue.inFlight.length >= this.#settings.inFlightMax) continue
+			if (!head.isReady || !hasRoom(queue, this.#settings.inFlightMax)) continue
 			if (queue.isHalted && queue.inFlight.length > 0) continue
 			if (queue.retryAtMs > now) {
 				wakeAtMs = Math.min(wakeAtMs, queue.retryAtMs)
@@ -279,6 +280,7 @@ export class Sender {
 			queue.expectedSequence = incrementSequence(batch.baseSequence, batch.count)
 		}
 		queue.attempts = 0
+		queue.isEstablished = true
 		this.#events.done(queue, batch, baseOffset)
 	}
 

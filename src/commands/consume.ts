@@ -16,7 +16,7 @@ export default class Consume extends BaseCommand {
 	]
 	static override strict = false
 	static override args = {
-		topic: Args.string({ description: 'Topic to read; several may be given.' }),
+		topic: Args.string({ description: 'Topic to read; several may be given.', ignoreStdin: true }),
 	}
 	static override flags = { ...consumeFlags, ...connectionFlags }
 

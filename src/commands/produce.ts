@@ -15,7 +15,8 @@ export default class Produce extends BaseCommand {
 		'<%= config.bin %> <%= command.id %> users -k user-17 -Z < /dev/null --input file   # a tombstone',
 	]
 	static override args = {
-		topic: Args.string({ description: 'Topic to write to.' }),
+		// oclif would read an argument that is absent from stdin, which is ours.
+		topic: Args.string({ description: 'Topic to write to.', ignoreStdin: true }),
 	}
 	static override flags = { ...produceFlags, ...connectionFlags }
 
