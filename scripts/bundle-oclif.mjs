@@ -1,5 +1,6 @@
 // Makes dist/cli/oclif.js one self-contained file: loading oclif's 310 small modules is the largest part of a command's
 // start otherwise. Only this file is bundled; all else runs as tsc wrote it.
+import { renameSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -16,10 +17,10 @@ const leaveOut = {
 }
 
 const file = fileURLToPath(new URL('../dist/cli/oclif.js', import.meta.url))
-await build({
+const { outputFiles } = await build({
 	entryPoints: [file],
 	outfile: file,
-	allowOverwrite: true,
+	write: false,
 	bundle: true,
 	platform: 'node',
 	target: 'node20',
@@ -35,3 +36,6 @@ await build({
 	},
 	logLevel: 'warning',
 })
+// In one step: a command may start meanwhile.
+writeFileSync(`${file}.new`, outputFiles[0].contents)
+renameSync(`${file}.new`, file)

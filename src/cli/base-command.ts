@@ -15,6 +15,9 @@ export abstract class BaseCommand extends Command {
 		config.topicSeparator = ' '
 		// biome-ignore lint/complexity/noThisInStatic: the class that is started, not this base
 		this.id = id
+		// An argument that is left out is left out: oclif would take it from stdin, which belongs to records.
+		// biome-ignore lint/complexity/noThisInStatic: as above
+		for (const arg of Object.values(this.args)) arg.ignoreStdin = true
 		try {
 			await new this(argv, config).go()
 			return Number(process.exitCode ?? 0)
@@ -50,6 +53,7 @@ export abstract class BaseCommand extends Command {
 interface CommandClass {
 	new (argv: string[], config: Config): BaseCommand
 	id: string
+	args: Record<string, { ignoreStdin?: boolean }>
 }
 
 /** oclif's configuration without its start: no plugins, hence no hooks. */

@@ -37,8 +37,11 @@ export function closeMatches(wanted: string, names: Iterable<string>, countMax =
 		}
 		scored.push({ name, score })
 	}
-	scored.sort((a, b) => a.score - b.score || (a.name < b.name ? -1 : 1))
-	return scored.slice(0, countMax).map(({ name }) => name)
+	// Parts of names are offered only where no whole name is near.
+	const hasNear = scored.some(({ score }) => score <= limit)
+	const offered = hasNear ? scored.filter(({ score }) => score <= limit) : scored
+	offered.sort((a, b) => a.score - b.score || (a.name < b.name ? -1 : 1))
+	return offered.slice(0, countMax).map(({ name }) => name)
 }
 
 /** `did you mean a, b or c?`; null when there is nothing to offer. */

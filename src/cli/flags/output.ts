@@ -41,6 +41,7 @@ export const dryRunFlag = {
 	'dry-run': Flags.boolean({
 		aliases: ['validate-only', 'dry'],
 		description: 'Check everything, change nothing.',
+		default: false,
 		helpGroup: 'SAFETY',
 	}),
 }
@@ -52,6 +53,7 @@ export const destructiveFlags = {
 		char: 'y',
 		aliases: ['no-confirm', 'force'],
 		description: 'Do it without asking.',
+		default: false,
 		env: 'KCLI_YES',
 		helpGroup: 'SAFETY',
 	}),

@@ -1,0 +1,70 @@
+/** `broker start` as scripts rely on it: its line, its codes, its one line of complaint. */
+
+import { spawn } from 'node:child_process'
+import { createServer } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { CLI, Cleanup, kcli, startBrokerProcess } from '../helpers/processes.js'
+
+const cleanup = new Cleanup()
+afterEach(() => cleanup.run())
+
+const ANY_PORTS = ['--listen', 'PLAINTEXT://127.0.0.1:0', '--zookeeper-port', '0', '--log-level', 'warn']
+
+describe('broker start', () => {
+	it('prints its ready line with resolved ports, also to a descriptor, and ends with 143 on SIGTERM', async () => {
+		const child = spawn(
+			process.execPath,
+			[CLI, 'broker', 'start', '--id', '7', '--data-dir', `${cleanup.folder()}/d`, '--ready-fd', '3', ...ANY_PORTS],
+			{ stdio: ['ignore', 'pipe', 'pipe', 'pipe'] },
+		)
+		cleanup.add(() => child.kill('SIGKILL'))
+		const line = await new Promise<string>((resolve) => {
+			let text = ''
+			child.stdio[3]?.on('data', (chunk: Buffer) => {
+				text += chunk
+				if (text.includes('\n')) resolve(text)
+			})
+		})
+		expect(line).toMatch(
+			/^ready id=7 listeners=PLAINTEXT:\/\/127\.0\.0\.1:[1-9]\d* zookeeper=127\.0\.0\.1:[1-9]\d* cluster=\S{22}\n$/,
+		)
+		const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
+		child.kill('SIGTERM')
+		expect(await ended).toBe(143)
+	})
+
+	it('refuses a folder that another broker uses, in one line', async () => {
+		const dataDir = `${cleanup.folder()}/d`
+		const broker = await startBrokerProcess(dataDir)
+		cleanup.add(() => broker.kill())
+		const second = await kcli(['broker', 'start', '--data-dir', dataDir, ...ANY_PORTS])
+		expect(second).toMatchObject({ code: 1, stdout: '' })
+		expect(second.stderr).toMatch(/^kcli: .*in use/m)
+	})
+
+	it('names a port that is taken, in one line', async () => {
+		const server = createServer().listen(0, '127.0.0.1')
+		await new Promise((resolve) => server.once('listening', resolve))
+		cleanup.add(() => server.close())
+		const { port } = server.address() as { port: number }
+		const args = [
+			'broker',
+			'start',
+			'--data-dir',
+			`${cleanup.folder()}/d`,
+			'--zookeeper-port',
+			'0',
+			'--log-level',
+			'error',
+		]
+		const taken = await kcli([...args, '--listen', `PLAINTEXT://127.0.0.1:${port}`])
+		expect(taken).toMatchObject({ code: 1, stdout: '' })
+		expect(taken.stderr).toContain(String(port))
+	})
+
+	it('refuses wrong usage with 2', async () => {
+		expect(await kcli(['broker', 'start', '--id', 'x'])).toMatchObject({ code: 2, stdout: '' })
+		expect(await kcli(['broker', 'start', '-c', 'nothing'])).toMatchObject({ code: 2, stdout: '' })
+		expect(await kcli(['broker', 'start', '--config', '/no/such/file'])).toMatchObject({ code: 2, stdout: '' })
+	})
+})
