@@ -10,10 +10,13 @@ export class FrameError extends Error {
 }
 
 /** Read into between frames. Shared: what stands in it is copied out before anything else is read. */
-const SHARED = Buffer.allocUnsafeSlow(65_536)
+const SHARED = Buffer.allocUnsafeSlow(32_768)
 
-/** A frame up to this size gets its memory at once when its beginning is here. */
-const AT_ONCE_BYTES = 262_144
+/**
+ * A frame up to this size gets its memory at once when its beginning is here: a producer's largest usual request. Pages
+ * that no byte has come to are not touched, so that even this claim costs address space only.
+ */
+const AT_ONCE_BYTES = 1_310_720
 
 export class Framer {
 	readonly #frameBytesMax: number

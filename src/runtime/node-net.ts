@@ -132,12 +132,19 @@ class NodeSocket implements Socket {
 		this.#socket.on('drain', handler)
 	}
 
-	write(chunks: readonly Uint8Array[]): boolean {
-		if (this.#closed || this.#socket.destroyed) return true
-		if (chunks.length === 1) return this.#socket.write(chunks[0] as Uint8Array)
+	write(chunks: readonly Uint8Array[], onSent?: () => void): boolean {
+		if (this.#closed || this.#socket.destroyed) {
+			onSent?.()
+			return true
+		}
+		// Node calls back with an error when the connection breaks: either way the memory is free.
+		const sent = onSent === undefined ? undefined : (): void => onSent()
+		if (chunks.length === 1) return this.#socket.write(chunks[0] as Uint8Array, sent)
 		this.#socket.cork()
 		let ready = true
-		for (const chunk of chunks) ready = this.#socket.write(chunk)
+		const last = chunks.length - 1
+		for (let i = 0; i < last; i++) this.#socket.write(chunks[i] as Uint8Array)
+		ready = this.#socket.write(chunks[last] as Uint8Array, sent)
 		this.#socket.uncork()
 		return ready
 	}

@@ -179,8 +179,11 @@ export interface Socket {
 	onClose(handler: (error: NetworkError | null) => void): void
 	/** Called each time the bytes that wait to be sent have fallen to zero after `write` returned false. */
 	onDrain(handler: () => void): void
-	/** Sends the chunks in order, gathered. False when the peer is slow: wait for `onDrain` before sending much more. */
-	write(chunks: readonly Uint8Array[]): boolean
+	/**
+	 * Sends the chunks in order, gathered. False when the peer is slow: wait for `onDrain` before sending much more.
+	 * `onSent`: the system has taken all of them (or the connection is gone), and their memory may be used again.
+	 */
+	write(chunks: readonly Uint8Array[], onSent?: () => void): boolean
 	/** Bytes given to `write` that the system has not taken yet. */
 	readonly pendingBytes: number
 	pause(): void

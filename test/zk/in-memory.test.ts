@@ -6,6 +6,7 @@ import {
 	type Listener,
 	type Network,
 	NetworkError,
+	type ReadSink,
 	type Runtime,
 	type Socket,
 } from '../../src/runtime/ports.js'
@@ -39,6 +40,15 @@ class MemorySocket implements Socket {
 	onData(handler: (chunk: Buffer) => void): void {
 		this.#data = handler
 	}
+	readInto(sink: ReadSink): void {
+		this.#data = (chunk) => {
+			for (let at = 0; at < chunk.length; ) {
+				const copied = chunk.copy(sink.space(), 0, at)
+				at += copied
+				sink.received(copied)
+			}
+		}
+	}
 	onClose(handler: (error: NetworkError | null) => void): void {
 		this.#close = handler
 	}
@@ -46,9 +56,10 @@ class MemorySocket implements Socket {
 	pause(): void {}
 	resume(): void {}
 
-	write(chunks: readonly Uint8Array[]): boolean {
+	write(chunks: readonly Uint8Array[], onSent?: () => void): boolean {
 		const bytes = Buffer.concat(chunks)
 		this.clock.after(DELAY_MS, () => {
+			onSent?.()
 			if (this.other?.isClosed === false && !this.network.isCut) this.other.#data(bytes)
 		})
 		return true

@@ -10,8 +10,10 @@ import { type TopicId, ZERO_TOPIC_ID } from '../../base/ids.js'
 import { ERROR } from '../../protocol/errors.js'
 import { fetch } from '../../protocol/messages/fetch.js'
 import type { Decoded, ResponseInput } from '../../protocol/schema.js'
+import type { Clock } from '../../runtime/ports.js'
 import type { BrokerConfig } from '../config.js'
 import { FileSlice, type ReadBound, type ReadOutcome } from '../log/read.js'
+import type { ReadMode } from '../log/read-mode.js'
 import type { MetadataCache } from '../metadata/cache.js'
 import type { ConfigStore } from '../metadata/config-store.js'
 import type { MemoryBudget } from '../net/budget.js'
@@ -28,6 +30,8 @@ export interface FetchParts {
 	readonly config: BrokerConfig
 	readonly configs: ConfigStore
 	readonly budget: MemoryBudget
+	readonly clock: Clock
+	readonly reads: ReadMode
 }
 
 type Request = Decoded<typeof fetch.request>
@@ -246,19 +250,30 @@ function divergence(partition: Partition, target: FetchTarget): { epoch: number;
 /** A slice of a segment file as the connection sends it. */
 class SliceReply implements ReplySlice {
 	readonly #slice: FileSlice
+	readonly #clock: Clock
+	readonly #mode: ReadMode
 
-	constructor(slice: FileSlice) {
+	constructor(slice: FileSlice, clock: Clock, mode: ReadMode) {
 		this.#slice = slice
+		this.#clock = clock
+		this.#mode = mode
 	}
 
 	get length(): number {
 		return this.#slice.length
 	}
 
-	async read(into: Buffer, offset: number): Promise<void> {
+	read(into: Buffer, offset: number): void | Promise<void> {
 		const { file, position } = this.#slice
-		const read = await file.read(into, position + offset)
-		if (read < into.length) throw new Error(`${file.path} ended ${into.length - read} bytes early`)
+		if (this.#mode.usesPool()) return file.read(into, position + offset).then((read) => this.#check(read, into))
+		const startedMs = this.#clock.monotonicMs()
+		const read = file.readNow(into, position + offset)
+		this.#mode.note(into.length, this.#clock.monotonicMs() - startedMs)
+		this.#check(read, into)
+	}
+
+	#check(read: number, into: Buffer): void {
+		if (read < into.length) throw new Error(`${this.#slice.file.path} ended ${into.length - read} bytes early`)
 	}
 
 	release(): void {
@@ -292,7 +307,7 @@ function respond(
 			topic = { topic: target.topic, topicId: target.topicId, partitions: [] }
 			topics.push(topic)
 		}
-		const answer = answerOf(result, version)
+		const answer = answerOf(parts, result, version)
 		const isMoved = result.errorCode === ERROR.NOT_LEADER_OR_FOLLOWER || result.errorCode === ERROR.FENCED_LEADER_EPOCH
 		const known = isMoved && version >= 16 ? parts.metadata.partition(target.topic, target.partition) : undefined
 		if (known === undefined) {
@@ -317,7 +332,8 @@ function respond(
 
 const NO_RECORDS = Buffer.alloc(0)
 
-function answerOf({ target, errorCode, outcome, diverging }: Result, version: number): PartitionAnswer {
+function answerOf(parts: FetchParts, result: Result, version: number): PartitionAnswer {
+	const { target, errorCode, outcome, diverging } = result
 	// Version 5 and below do not know 56 (semantics 7.16).
 	const code = errorCode === ERROR.KAFKA_STORAGE_ERROR && version < 6 ? ERROR.NOT_LEADER_OR_FOLLOWER : errorCode
 	if (outcome === null) {
@@ -330,7 +346,9 @@ function answerOf({ target, errorCode, outcome, diverging }: Result, version: nu
 			...(diverging === null ? {} : { divergingEpoch: diverging }),
 		}
 	}
-	const slices = outcome.parts.map((part) => (part instanceof FileSlice ? new SliceReply(part) : part))
+	const slices = outcome.parts.map((part) =>
+		part instanceof FileSlice ? new SliceReply(part, parts.clock, parts.reads) : part,
+	)
 	const only = slices.length === 1 ? slices[0] : undefined
 	return {
 		partitionIndex: target.partition,

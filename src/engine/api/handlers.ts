@@ -7,6 +7,7 @@ import type { BrokerConfig } from '../config.js'
 import type { Controller } from '../controller/controller.js'
 import type { GroupCoordinator } from '../group/coordinator.js'
 import type { LogManager } from '../log/manager.js'
+import { ReadMode } from '../log/read-mode.js'
 import type { MetadataCache } from '../metadata/cache.js'
 import type { ConfigStore } from '../metadata/config-store.js'
 import type { MemoryBudget } from '../net/budget.js'
@@ -53,7 +54,7 @@ export function makeHandlers(parts: HandlerParts): Handler[] {
 	const topics = { ...parts, clock, isController: () => parts.controller.isActive }
 	const handlers: Handler[] = [
 		produceHandler(parts),
-		fetchHandler(parts),
+		fetchHandler({ ...parts, clock, reads: new ReadMode() }),
 		listOffsetsHandler(parts),
 		metadataHandler({
 			...parts,

@@ -6,12 +6,15 @@
 
 import type { Logger } from '../../runtime/logger.js'
 
-/** A write may take this long and stay unremarked: a fixed part, and a part by its size (100 MB/s). */
-const SLOW_FIXED_MS = 5
+/**
+ * A write may take this long and stay unremarked: a fixed part, and a part by its size (100 MB/s). The fixed part is what
+ * other clients may be made to wait; less would take a busy processor for a slow disk.
+ */
+const SLOW_FIXED_MS = 20
 const BYTES_PER_MS = 100_000
 /** So many slow ones of the last 16 turn the pool on; so many quick ones in a row turn it off. */
 const SLOW_COUNT = 3
-const QUICK_RUN = 64
+const QUICK_RUN = 24
 
 export class WriteMode {
 	readonly #logger: Logger

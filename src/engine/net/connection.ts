@@ -14,12 +14,13 @@ import { FrameError, Framer } from '../../protocol/framer.js'
 import { errorText, type Logger } from '../../runtime/logger.js'
 import type { Clock, Socket, Timer } from '../../runtime/ports.js'
 import type { MemoryBudget } from './budget.js'
+import { givePiece, PIECE_BYTES, takePiece } from './slice-buffers.js'
 
 /** A part of a reply that lies in a file; released once when sent or dropped. */
 export interface ReplySlice {
 	readonly length: number
-	/** Reads into `into` from `offset` bytes into the slice; all of it. */
-	read(into: Buffer, offset: number): Promise<void>
+	/** Reads into `into` from `offset` bytes into the slice; all of it. Throws or rejects when it cannot. */
+	read(into: Buffer, offset: number): void | Promise<void>
 	release(): void
 }
 
@@ -50,8 +51,8 @@ const REQUESTS_MAX = 16
 const BYTES_MAX = 32 * 1024 * 1024
 /** Longest turn of one connection while the budget is used up by frames that are not whole. */
 const TURN_MS = 5000
-/** Most bytes that are read of a file slice at a time. */
-const SLICE_BYTES = 1024 * 1024
+/** Bytes of file slices that are read ahead of what the socket has taken. */
+const AHEAD_BYTES = 2 * PIECE_BYTES
 
 interface Slot {
 	readonly bytes: number
@@ -218,7 +219,7 @@ export class Connection {
 		}
 	}
 
-	/** Sends a reply that has file slices: each piece when the one before has left. */
+	/** Sends a reply that has file slices: a few pieces ahead of what the socket has taken. */
 	async #sendSlices(parts: readonly ReplyPart[]): Promise<void> {
 		let gathered: Buffer[] = []
 		for (const [i, part] of parts.entries()) {
@@ -226,26 +227,21 @@ export class Connection {
 				gathered.push(part)
 				continue
 			}
-			for (let offset = 0; offset < part.length; ) {
-				if (this.#blocked) await this.#drained()
-				if (this.#closed) {
-					releaseParts(parts.slice(i))
-					return
+			try {
+				for (let offset = 0; offset < part.length; ) {
+					if (this.socket.pendingBytes > AHEAD_BYTES) await this.#drained()
+					if (this.#closed) break
+					offset += await this.#sendPiece(part, offset, gathered)
+					gathered = []
 				}
-				const piece = Buffer.allocUnsafeSlow(Math.min(SLICE_BYTES, part.length - offset))
-				try {
-					await part.read(piece, offset)
-				} catch (error) {
-					// The length is promised already: the only honest answer left is to end the connection.
-					this.#options.log.error('connection closed: reading records failed', { reason: errorText(error) })
-					releaseParts(parts.slice(i))
-					this.destroy()
-					return
-				}
-				offset += piece.length
-				gathered.push(piece)
-				this.#write(gathered)
-				gathered = []
+			} catch (error) {
+				// The length is promised already: the only honest answer left is to end the connection.
+				this.#options.log.error('connection closed: reading records failed', { reason: errorText(error) })
+				this.destroy()
+			}
+			if (this.#closed) {
+				releaseParts(parts.slice(i))
+				return
 			}
 			part.release()
 		}
@@ -253,10 +249,22 @@ export class Connection {
 		this.#charge(-memoryOf(parts))
 	}
 
-	#write(chunks: readonly Buffer[]): void {
-		if (this.#closed) return
+	/** Reads one piece of a slice and sends it behind `before`; returns its length. */
+	async #sendPiece(slice: ReplySlice, offset: number, before: readonly Buffer[]): Promise<number> {
+		const buffer = takePiece()
+		const piece = buffer.subarray(0, Math.min(PIECE_BYTES, slice.length - offset))
+		const reading = slice.read(piece, offset)
+		if (reading !== undefined) await reading
+		this.#write([...before, piece], () => {
+			givePiece(buffer)
+			if (this.socket.pendingBytes <= AHEAD_BYTES) this.#wakeDrainWaiters()
+		})
+		return piece.length
+	}
+
+	#write(chunks: readonly Buffer[], onSent?: () => void): void {
 		this.#lastActiveMs = this.#options.clock.monotonicMs()
-		if (!this.socket.write(chunks)) this.#blocked = true
+		if (!this.socket.write(chunks, onSent)) this.#blocked = true
 	}
 
 	#drained(): Promise<void> {
