@@ -148,7 +148,7 @@ class Broker implements TestBroker {
 	}
 
 	async start(): Promise<void> {
-		const args = ['broker', 'start', '--id', String(this.id), '--attached', '--json', '--log-level', 'warn']
+		const args = ['broker', 'start', '--id', String(this.id), '--attached', '--log-level', 'warn']
 		args.push('--listen', `PLAINTEXT://${this.host}:${this.port}`, '--zookeeper-port', '0')
 		args.push('--data-dir', join(this.#folder, `broker-${this.id}`), '--scratch', this.#folder)
 		for (const [key, value] of Object.entries(this.#configs)) args.push('-c', `${key}=${value}`)
@@ -165,8 +165,7 @@ class Broker implements TestBroker {
 		})
 		this.#exited = new Promise((resolve) => child.once('close', () => resolve()))
 		const line = await this.#readyLine(child)
-		const { listeners } = JSON.parse(line) as { listeners: string[] }
-		this.port = Number(/:(\d+)$/.exec(listeners[0] ?? '')?.[1])
+		this.port = Number(/ listeners=[^ ,]*:(\d+)/.exec(line)?.[1])
 	}
 
 	#readyLine(child: ChildProcess): Promise<string> {

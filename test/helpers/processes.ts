@@ -113,7 +113,6 @@ export async function startBrokerProcess(dataDir: string, args: readonly string[
 			CLI,
 			'broker',
 			'start',
-			'--json',
 			'--data-dir',
 			dataDir,
 			...(hasListen ? [] : ['--listen', 'PLAINTEXT://127.0.0.1:0']),
@@ -145,11 +144,11 @@ export async function startBrokerProcess(dataDir: string, args: readonly string[
 			reject(new Error(`the broker ended with ${code}\n${stderr}`))
 		})
 	})
-	const ready = JSON.parse(line) as { id: number; listeners: string[]; zookeeper: string }
+	const ready = Object.fromEntries(line.split(' ').map((pair) => pair.split('='))) as Record<string, string>
 	return {
-		id: ready.id,
-		bootstrap: (ready.listeners[0] as string).replace(/^[^/]*\/\//, ''),
-		zookeeper: ready.zookeeper,
+		id: Number(ready['id']),
+		bootstrap: (ready['listeners'] as string).split(',')[0]?.replace(/^[^/]*\/\//, '') ?? '',
+		zookeeper: ready['zookeeper'] as string,
 		pid: child.pid as number,
 		readyMs: performance.now() - startedMs,
 		logText: () => stderr,
