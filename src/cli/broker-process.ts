@@ -19,8 +19,9 @@ import { nodeDriverFactory } from '../zk/node-driver.js'
 import { ZkError, type ZkSession } from '../zk/port.js'
 import { BrokerIdTakenError } from '../zk/recipes.js'
 import { openZkSession, type ZkCredentials } from '../zk/session.js'
-import { type EmbeddedZooKeeper, EmbeddedZooKeeperError, startEmbeddedZooKeeper } from './embedded-zookeeper.js'
+import { EmbeddedZooKeeperError } from './embedded-zookeeper.js'
 import { CliError, EXIT, usageError } from './errors.js'
+import { ZooKeeperKeeper } from './zookeeper-keeper.js'
 
 export interface BrokerFlags {
 	readonly id: number | null
@@ -53,12 +54,13 @@ export async function runBroker(flags: BrokerFlags, log: Logger): Promise<number
 	if (connect === null) addSingleMachineDefaults(given, log)
 	const config = checkedConfig(given, log)
 	const stopped = stopSignal(log, flags.isAttached)
-	let embedded: EmbeddedZooKeeper | null = null
+	const fatal = fatalEnd(log)
+	let embedded: ZooKeeperKeeper | null = null
 	let session: ZkSession | null = null
 	let isOrphaned = false
 	try {
-		if (connect === null) embedded = await startEmbedded(flags, config)
-		const address = connect ?? (embedded as EmbeddedZooKeeper).address
+		if (connect === null) embedded = await startEmbedded(flags, config, log)
+		const address = connect ?? (embedded as ZooKeeperKeeper).address
 		const runtime = nodeRuntime()
 		const openSession = async (
 			predecessor: ZkCredentials | null,
@@ -71,14 +73,16 @@ export async function runBroker(flags: BrokerFlags, log: Logger): Promise<number
 			})
 			return session
 		}
-		const broker = await startBroker({ runtime, openSession, config, log, hostName: hostname() })
-		announce(flags, broker, address, embedded !== null)
-		let isStopping = false
-		embedded?.onExit(({ message }) => {
-			if (!isStopping) log.error('the embedded ZooKeeper ended: restart the broker', { reason: message })
+		const broker = await startBroker({
+			runtime,
+			openSession,
+			config,
+			log,
+			hostName: hostname(),
+			onFatal: (reason) => fatal.tell(reason),
 		})
-		const signal = await stopped
-		isStopping = true
+		announce(flags, broker, address, embedded !== null)
+		const signal = await Promise.race([stopped, fatal.promise])
 		isOrphaned = signal === 'orphaned'
 		return await stop(broker, config, log, signal)
 	} catch (error) {
@@ -159,13 +163,14 @@ function checkedConfig(given: ReadonlyMap<string, string>, log: Logger): BrokerC
 	}
 }
 
-async function startEmbedded(flags: BrokerFlags, config: BrokerConfig): Promise<EmbeddedZooKeeper> {
+async function startEmbedded(flags: BrokerFlags, config: BrokerConfig, log: Logger): Promise<ZooKeeperKeeper> {
 	const first = config.list('log.dirs')[0] as string
 	const dataDir = resolve(flags.zookeeperDataDir ?? join(dirname(first), 'zookeeper'))
 	if (dataDir === first || dataDir.startsWith(`${first}/`)) {
 		throw usageError(`--zookeeper-data-dir ${dataDir} lies inside the data folder ${first}`)
 	}
-	return await startEmbeddedZooKeeper({ host: '127.0.0.1', port: flags.zookeeperPort, dataDir })
+	const options = { host: '127.0.0.1', port: flags.zookeeperPort, dataDir }
+	return await ZooKeeperKeeper.start(options, log.scoped('zookeeper'))
 }
 
 /** Prints the ready line: stdout, and the file descriptor that was asked for. */
@@ -185,7 +190,20 @@ function announce(flags: BrokerFlags, broker: Broker, zookeeper: string, isEmbed
 	}
 }
 
-type StopReason = 'SIGINT' | 'SIGTERM' | 'orphaned'
+type StopReason = 'SIGINT' | 'SIGTERM' | 'orphaned' | 'fatal'
+
+/** The broker's own wish to end, since it cannot go on. */
+function fatalEnd(log: Logger): { promise: Promise<StopReason>; tell: (reason: string) => void } {
+	let tell: (reason: string) => void = () => undefined
+	const promise = new Promise<StopReason>((settle) => {
+		tell = (reason) => {
+			log.error('the broker cannot go on', { reason })
+			process.stderr.write(`kcli: ${reason}\n`)
+			settle('fatal')
+		}
+	})
+	return { promise, tell }
+}
 
 /** Settles with the first reason to stop; a second one ends the process at once. */
 function stopSignal(log: Logger, isAttached: boolean): Promise<StopReason> {
@@ -226,6 +244,7 @@ async function stop(broker: Broker, config: BrokerConfig, log: Logger, signal: s
 		return EXIT.failed
 	}
 	log.info('stopped')
+	if (signal === 'fatal') return EXIT.failed
 	return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated
 }
 

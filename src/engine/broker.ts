@@ -5,13 +5,14 @@
  *   → registration → controller candidate → coordinators → config changes followed → requests served
  */
 
-import { newTopicId } from '../base/ids.js'
-import type { Logger } from '../runtime/logger.js'
+import { newTopicId, type TopicPartition } from '../base/ids.js'
+import { errorText, type Logger } from '../runtime/logger.js'
 import type { Runtime, Timer } from '../runtime/ports.js'
 import type { ZkSession } from '../zk/port.js'
 import { createRootNodes, generateBrokerId, readOrCreateClusterId, registerBroker } from '../zk/recipes.js'
-import { allocateProducerIds } from '../zk/recipes-config.js'
-import type { BrokerEndpoint } from '../zk/znodes.js'
+import { allocateProducerIds, announce } from '../zk/recipes-config.js'
+import { type BrokerEndpoint, featureZnode } from '../zk/znodes.js'
+import { logDirEventZnode } from '../zk/znodes-admin.js'
 import { Dispatcher } from './api/dispatch.js'
 import { makeHandlers } from './api/handlers.js'
 import { TopicAdmin } from './api/topic-admin.js'
@@ -41,6 +42,8 @@ export interface BrokerOptions {
 	readonly log: Logger
 	/** Advertised for a listener that binds all addresses. */
 	readonly hostName: string
+	/** The broker cannot go on: no data folder is left. The owner stops it. */
+	readonly onFatal: (reason: string) => void
 }
 
 /**
@@ -112,11 +115,12 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 	const { runtime, config, log } = options
 	const specs = parseListeners(config)
 	const interBroker = interBrokerListener(config, specs)
-	const logs = openLogManager(options, () => replicas)
+	const failures = new DirFailures(options)
+	const logs = openLogManager(options, failures)
+	failures.logs = logs
 	await logs.lock()
 	const bound: NetListener[] = []
 	const timers: Timer[] = []
-	let replicas: ReplicaManager | null = null
 	try {
 		const memory = new SessionMemory(runtime.disk, config.list('log.dirs')[0] ?? '.')
 		const session = await options.openSession(memory.read(), (credentials) => memory.write(credentials))
@@ -140,7 +144,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 			configs,
 			metadata,
 		})
-		replicas = replicaManager
+		failures.serve(replicaManager, session, brokerId)
 		const controller = new Controller({
 			brokerId,
 			session,
@@ -171,6 +175,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 			metadata,
 		})
 		replicaManager.onLeadership(groups)
+		let featureEpoch = -1
 		const budget = new MemoryBudget(config.number('kcli.memory.budget.bytes'))
 		const dispatcher = new Dispatcher(
 			makeHandlers({
@@ -194,6 +199,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 					runtime.random,
 				),
 				budget,
+				featureEpoch: () => featureEpoch,
 				producerIds: new ProducerIds(() => allocateProducerIds(session, brokerId)),
 			}),
 			log.scoped('request'),
@@ -221,6 +227,10 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 			log.info('registered again in a new ZooKeeper session', { broker: brokerId, epoch })
 		})
 		await controller.start()
+		const feature = session.watchData(featureZnode.path, (node) => {
+			featureEpoch = node?.stat.version ?? -1
+		})
+		await feature.ready
 		await configs.follow(
 			(topic) => replicaManager.topicConfigChanged(topic),
 			() => replicaManager.brokerConfigChanged(),
@@ -250,7 +260,35 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 	}
 }
 
-function openLogManager({ runtime, config, log }: BrokerOptions, replicas: () => ReplicaManager | null): LogManager {
+/** What follows from a data folder that fails: its replicas answer 56, the controller is told, and no folder left is the end. */
+class DirFailures {
+	logs: LogManager | null = null
+	readonly #options: BrokerOptions
+	#replicas: ReplicaManager | null = null
+	#tell: () => void = () => undefined
+
+	constructor(options: BrokerOptions) {
+		this.#options = options
+	}
+
+	serve(replicas: ReplicaManager, session: ZkSession, brokerId: number): void {
+		this.#replicas = replicas
+		this.#tell = () => {
+			announce(session, logDirEventZnode.prefix, logDirEventZnode.encode(brokerId)).catch((error: unknown) => {
+				this.#options.log.error('the controller was not told of a failed data folder', { reason: errorText(error) })
+			})
+		}
+	}
+
+	failed(path: string, partitions: readonly TopicPartition[]): void {
+		this.#replicas?.directoryFailed(partitions)
+		const isOver = this.logs?.dirs().every((dir) => !dir.isOnline) === true
+		if (isOver) this.#options.onFatal(`no data folder is left: ${path} has failed`)
+		else this.#tell()
+	}
+}
+
+function openLogManager({ runtime, config, log }: BrokerOptions, failures: DirFailures): LogManager {
 	const finite = (name: string): number => {
 		const value = config.number(name)
 		return value >= 2 ** 62 ? Number.POSITIVE_INFINITY : value
@@ -268,7 +306,7 @@ function openLogManager({ runtime, config, log }: BrokerOptions, replicas: () =>
 		tailCacheBytes: config.number('kcli.tail.cache.bytes'),
 	}
 	return new LogManager(runtime, settings, log, {
-		onDirFailed: (_path, partitions) => replicas()?.directoryFailed(partitions),
+		onDirFailed: (path, partitions) => failures.failed(path, partitions),
 	})
 }
 

@@ -72,6 +72,7 @@ async function start(folder: string, settings: Readonly<Record<string, string>>)
 		config,
 		log,
 		hostName: '127.0.0.1',
+		onFatal: (reason) => lines.push({ level: 'error', scope: 'test', message: reason, fields: {} }),
 	})
 	const connections: BrokerConnection[] = []
 	const port = broker.info.listeners[0]?.port ?? 0

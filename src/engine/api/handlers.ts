@@ -47,6 +47,8 @@ export interface HandlerParts {
 	readonly sessions: FetchSessions
 	readonly producerIds: ProducerIds
 	readonly budget: MemoryBudget
+	/** Version of `/feature`, -1 while it is not there. */
+	readonly featureEpoch: () => number
 }
 
 export function makeHandlers(parts: HandlerParts): Handler[] {
@@ -63,10 +65,7 @@ export function makeHandlers(parts: HandlerParts): Handler[] {
 		}),
 		...groupHandlers(parts),
 		...groupOffsetHandlers(parts),
-		apiVersionsHandler(
-			() => handlers,
-			() => 0,
-		),
+		apiVersionsHandler(() => handlers, parts.featureEpoch),
 		...saslHandlers(),
 		createTopicsHandler(topics),
 		deleteTopicsHandler(topics),

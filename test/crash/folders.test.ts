@@ -1,0 +1,78 @@
+/** Data folders and the embedded ZooKeeper that fail under a running broker process. */
+
+import { execFileSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { afterEach, describe, expect, it } from 'vitest'
+import { BrokerConnection } from '../../src/client/connection.js'
+import { ERROR } from '../../src/protocol/errors.js'
+import { describeLogDirs } from '../../src/protocol/messages/reassignment.js'
+import { nodeRuntime } from '../../src/runtime/node-runtime.js'
+import { CLIENT } from '../helpers/broker.js'
+import { Cleanup, startBrokerProcess } from '../helpers/processes.js'
+import { batchOf, fetchFrom, makeTopic, onlyPartition, send } from '../helpers/requests.js'
+import { until } from '../helpers/until.js'
+
+const cleanup = new Cleanup()
+afterEach(() => cleanup.run())
+
+async function connect(bootstrap: string): Promise<BrokerConnection> {
+	const connection = await BrokerConnection.open(nodeRuntime(), '127.0.0.1', Number(bootstrap.split(':')[1]), CLIENT)
+	cleanup.add(() => connection.close())
+	return connection
+}
+
+describe('several data folders', () => {
+	it('20.12 new partitions go to the folder with the fewest', async () => {
+		const folder = cleanup.folder()
+		const broker = await startBrokerProcess(`${folder}/a,${folder}/b`, ['--data-dir', `${folder}/c`])
+		cleanup.add(() => broker.kill())
+		const connection = await connect(broker.bootstrap)
+		await makeTopic(connection, 'spread', 6)
+		const { results } = await connection.send(describeLogDirs, 4, {
+			topics: [{ topic: 'spread', partitions: [0, 1, 2, 3, 4, 5] }],
+		})
+		expect(results.map(({ logDir }) => logDir)).toEqual(['a', 'b', 'c'].map((name) => `${folder}/${name}`))
+		expect(results.map(({ topics }) => topics[0]?.partitions.length)).toEqual([2, 2, 2])
+	})
+
+	it('20.11 a folder that fails takes only its partitions, and the controller hears of it', async () => {
+		const folder = cleanup.folder()
+		const broker = await startBrokerProcess(`${folder}/a,${folder}/b`, ['-c', 'log.segment.bytes=1000'])
+		cleanup.add(() => broker.kill())
+		const connection = await connect(broker.bootstrap)
+		await makeTopic(connection, 'half', 2)
+		const where = await connection.send(describeLogDirs, 4, { topics: [{ topic: 'half', partitions: [0, 1] }] })
+		const lost =
+			where.results.find(({ logDir }) => logDir.endsWith('/b'))?.topics[0]?.partitions[0]?.partitionIndex ?? -1
+		for (const partition of [0, 1]) {
+			expect((await send(connection, 'half', batchOf(['x'.repeat(900)]), { partition })).errorCode).toBe(0)
+		}
+		rmSync(`${folder}/b`, { recursive: true })
+		// The next roll cannot make its files.
+		await until('the folder is found out', async () => {
+			const code = (await send(connection, 'half', batchOf(['x'.repeat(900)]), { partition: lost })).errorCode
+			return code === ERROR.KAFKA_STORAGE_ERROR || code === ERROR.NOT_LEADER_OR_FOLLOWER
+		})
+		const other = 1 - lost
+		expect((await send(connection, 'half', batchOf(['y']), { partition: other })).errorCode).toBe(0)
+		const dirs = await connection.send(describeLogDirs, 4, { topics: null })
+		expect(dirs.results.map(({ errorCode }) => errorCode)).toEqual([0, ERROR.KAFKA_STORAGE_ERROR])
+		expect(broker.logText()).toContain('data dir is offline')
+	})
+})
+
+describe('the embedded ZooKeeper', () => {
+	it('is started again when it dies, and topics can be made again', async () => {
+		const broker = await startBrokerProcess(`${cleanup.folder()}/data`)
+		cleanup.add(() => broker.kill())
+		const connection = await connect(broker.bootstrap)
+		await makeTopic(connection, 'before')
+		const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(broker.pid)], { encoding: 'utf8' })
+		process.kill(Number(children.trim()), 'SIGKILL')
+		await until('it serves again', () => broker.logText().includes('the embedded ZooKeeper serves again'))
+		await makeTopic(connection, 'after')
+		await send(connection, 'after', batchOf(['a']))
+		expect(onlyPartition(await fetchFrom(connection, 'after', 0)).highWatermark).toBe(1)
+		expect(await broker.stop()).toBe(143)
+	})
+})
