@@ -1,6 +1,6 @@
 /** What the flags of `kcli consume` ask for, checked and compiled, and the line on stderr that says it. */
 
-import type { OffsetReset } from '../client/consumer.js'
+import type { OffsetReset } from '../client/consumer-settings.js'
 import type { PartitionName, PartitionPlan } from './consume-plan.js'
 import { CliError, EXIT, usageError } from './errors.js'
 import { type OffsetRange, parseOffsets } from './offset-grammar.js'

@@ -1,6 +1,7 @@
 /** Prints what a consumer gives, filtered and formatted, until the plan is done: the loop of every way of reading. */
 
-import { CONSUMER_DEFAULTS, type Consumer, type ConsumerSettings } from '../client/consumer.js'
+import type { Consumer } from '../client/consumer.js'
+import { CONSUMER_DEFAULTS, type ConsumerSettings } from '../client/consumer-settings.js'
 import type { Fetched } from '../client/fetched.js'
 import type { RecordReader } from '../client/record-reader.js'
 import type { ConsumeOptions } from './consume-options.js'
@@ -18,6 +19,9 @@ export function consumerSettings(session: Session, options: ConsumeOptions): Con
 		...session.consumerSettings,
 		isolationLevel: options.isolation,
 		isControlShown: options.isControlShown,
+		// What follows may wait for its brokers; what has an end is waited for by somebody.
+		unreachableMsMax: options.hasEnd ? session.cluster.settings.operationTimeoutMs : Number.POSITIVE_INFINITY,
+		onTrouble: (error) => options.note(error === null ? 'going on' : `${error.message}; trying on`),
 	}
 }
 

@@ -2,7 +2,7 @@
 
 import { Admin } from '../client/admin.js'
 import { Cluster, type ClusterSettings, parseBootstrap } from '../client/cluster.js'
-import type { ConsumerSettings } from '../client/consumer.js'
+import type { ConsumerSettings } from '../client/consumer-settings.js'
 import type { GroupMemberSettings } from '../client/group-member.js'
 import type { ProducerSettings } from '../client/producer.js'
 import { nodeRuntime } from '../runtime/node-runtime.js'

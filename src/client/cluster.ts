@@ -44,6 +44,7 @@ export class Cluster {
 	#controllerId = -1
 	#clusterId: string | null = null
 	#isClosed = false
+	#wasReached = false
 
 	constructor(runtime: Runtime, settings: ClusterSettings) {
 		this.runtime = runtime
@@ -80,6 +81,7 @@ export class Cluster {
 	}
 
 	#remember(answer: MetadataResponse): void {
+		this.#wasReached = true
 		this.#clusterId = answer.clusterId ?? this.#clusterId
 		this.#controllerId = answer.controllerId
 		this.#nodes.clear()
@@ -172,6 +174,8 @@ export class Cluster {
 				const isRetriable = error instanceof ConnectionError || (error instanceof BrokerError && error.retriable)
 				const left = deadline - clock.monotonicMs()
 				if (!isRetriable || left <= 0 || this.#isClosed) throw error
+				// Nobody was ever there: a wrong address is told at once, not after all tries.
+				if (error instanceof ConnectionError && !this.#wasReached) throw error
 				await this.#pause(Math.min(backoffMs, left))
 				backoffMs = Math.min(backoffMs * 2, this.settings.retryBackoffMaxMs)
 				if (isCoordinatorFault(error)) this.#coordinators.clear()

@@ -9,54 +9,10 @@ import { fetch } from '../protocol/messages/fetch.js'
 import type { Decoded, Family } from '../protocol/schema.js'
 import { Admin } from './admin.js'
 import type { Cluster } from './cluster.js'
+import type { Assignment, ConsumerSettings, OffsetReset } from './consumer-settings.js'
 import { BrokerError, ConnectionError, UnsupportedError } from './errors.js'
 import { endOfBatches, Fetched } from './fetched.js'
 import { WakeTimer } from './wake-timer.js'
-
-export interface ConsumerSettings {
-	/** 1: records of open and aborted transactions are not given. */
-	readonly isolationLevel: 0 | 1
-	readonly isControlShown: boolean
-	/** How long a broker may hold a fetch that finds nothing. */
-	readonly waitMsMax: number
-	readonly bytesMin: number
-	/** One answer; a larger first batch comes whole all the same. */
-	readonly bytesMax: number
-	readonly partitionBytesMax: number
-	/** Fetched bytes that the caller has not read yet. */
-	readonly bufferBytesMax: number
-	/** A batch that unpacks to more is not read. */
-	readonly decompressedBytesMax: number
-	/** A topic that the brokers do not know for so long is gone. */
-	readonly missingMsMax: number
-}
-
-export const CONSUMER_DEFAULTS: ConsumerSettings = {
-	isolationLevel: 1,
-	isControlShown: false,
-	waitMsMax: 500,
-	bytesMin: 1,
-	bytesMax: 16_777_216,
-	partitionBytesMax: 4_194_304,
-	bufferBytesMax: 33_554_432,
-	decompressedBytesMax: 268_435_456,
-	missingMsMax: 15_000,
-}
-
-export interface Assignment {
-	readonly topic: string
-	readonly partition: number
-	readonly offset: number
-}
-
-/** The wanted offset is not in the log: where reading goes on instead. */
-export interface OffsetReset {
-	readonly kind: 'reset'
-	readonly topic: string
-	readonly partition: number
-	readonly from: number
-	readonly to: number
-}
 
 interface Position {
 	readonly topic: string
@@ -98,6 +54,8 @@ export class Consumer {
 	#isWoken = false
 	#isRefreshing = false
 	#isClosed = false
+	/** Since when no broker answers; -1: they do. */
+	#troubleSinceMs = -1
 
 	constructor(cluster: Cluster, settings: ConsumerSettings) {
 		this.#cluster = cluster
@@ -245,6 +203,8 @@ export class Consumer {
 				waitMsMax,
 			)
 			if (answer.errorCode !== ERROR.NONE) throw new BrokerError(answer.errorCode, 'Fetch')
+			if (this.#troubleSinceMs >= 0) this.#settings.onTrouble(null)
+			this.#troubleSinceMs = -1
 			const asked = new Map(positions.map((position) => [`${position.topic}-${position.partition}`, position]))
 			for (const { topic, partitions } of answer.responses) {
 				for (const each of partitions) {
@@ -255,6 +215,7 @@ export class Consumer {
 		} catch (error) {
 			const isRetriable = error instanceof ConnectionError || (error instanceof BrokerError && error.retriable)
 			if (!isRetriable) this.#fail(error as Error)
+			if (error instanceof ConnectionError) this.#trouble(error)
 			for (const position of positions) this.#backOff(position)
 			this.#refresh()
 		} finally {
@@ -371,10 +332,21 @@ export class Consumer {
 			},
 			(error: unknown) => {
 				this.#isRefreshing = false
-				if (error instanceof ConnectionError) this.#timer.within(this.#cluster.settings.retryBackoffMaxMs)
-				else this.#fail(error as Error)
+				if (error instanceof ConnectionError) {
+					this.#trouble(error)
+					this.#timer.within(this.#cluster.settings.retryBackoffMaxMs)
+				} else this.#fail(error as Error)
 			},
 		)
+	}
+
+	#trouble(error: ConnectionError): void {
+		const now = this.#cluster.runtime.clock.monotonicMs()
+		if (this.#troubleSinceMs < 0) {
+			this.#troubleSinceMs = now
+			if (!this.#isClosed) this.#settings.onTrouble(error)
+		}
+		if (now - this.#troubleSinceMs > this.#settings.unreachableMsMax) this.#fail(error)
 	}
 
 	#fail(error: Error): void {

@@ -6,7 +6,7 @@ import { Args } from '../cli/oclif.js'
 export default class Produce extends BaseCommand {
 	static override summary = 'Write records to a topic: a record a line from stdin, or files, JSON, CSV.'
 	static override description =
-		'Waits for all in-sync replicas and makes no duplicates by default. Names the first line that was not written and\n' +
+		'Waits for all in-sync replicas and makes no duplicates by default. Names the first line that was not written and ' +
 		'exits 1. The last line needs no line break; none is added. Never creates a topic unless --create is given.'
 	static override examples = [
 		'echo hello | <%= config.bin %> <%= command.id %> orders',

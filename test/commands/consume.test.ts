@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startTestBroker, type TestBroker } from '../helpers/broker.js'
-import { CLI, Cleanup, kcli } from '../helpers/processes.js'
+import { CLI, Cleanup, kcli, startBrokerProcess } from '../helpers/processes.js'
 import { batchOf, makeTopic, send } from '../helpers/requests.js'
 import { until } from '../helpers/until.js'
 
@@ -44,7 +44,7 @@ function follow(...args: string[]): {
 	errors: () => string
 	ended: Promise<number | null>
 } {
-	const child = spawn(process.execPath, [CLI, 'consume', '-b', bootstrap, ...args], {
+	const child = spawn(process.execPath, [CLI, 'consume', ...(args.includes('-b') ? [] : ['-b', bootstrap]), ...args], {
 		stdio: ['ignore', 'pipe', 'pipe'],
 	})
 	cleanup.add(() => child.kill('SIGKILL'))
@@ -234,6 +234,34 @@ describe('kcli consume', () => {
 		const done = await consume(...args)
 		expect([done.code, done.stdout]).toEqual([2, ''])
 		expect(done.stderr).toMatch(message)
+	})
+
+	it('follows through a broker that is killed and started again, and says so', async () => {
+		const folder = cleanup.folder()
+		let own = await startBrokerProcess(`${folder}/data`)
+		cleanup.add(() => own.kill())
+		const put = async (value: string): Promise<void> => {
+			const done = await kcli(['produce', 'restart', '--create', '-b', own.bootstrap], { input: value })
+			expect(done.stderr).toBe('')
+		}
+		await put('before')
+		const reader = follow('restart', '-b', own.bootstrap)
+		await until('it printed', () => reader.text() === 'before\n')
+		await own.kill()
+		await until('it tells', () => reader.errors().includes('trying on'))
+		own = await startBrokerProcess(`${folder}/data`, ['--listen', `PLAINTEXT://${own.bootstrap}`])
+		await put('after')
+		await until('it goes on', () => reader.text() === 'before\nafter\n')
+		reader.child.kill('SIGINT')
+		expect(await reader.ended).toBe(130)
+	})
+
+	it('a broker that nobody ever reached is told at once', async () => {
+		const startedMs = performance.now()
+		const done = await kcli(['consume', 'x', '-b', '127.0.0.1:1'])
+		expect([done.code, done.stdout]).toEqual([1, ''])
+		expect(done.stderr).toMatch(/127.0.0.1:1: nothing listens there/)
+		expect(performance.now() - startedMs).toBeLessThan(5000)
 	})
 
 	it('a misspelled topic ends at once with close matches', async () => {
