@@ -10,13 +10,31 @@ if (version[0] < 20 || (version[0] === 20 && version[1] < 12)) {
 }
 if (process.env.UV_THREADPOOL_SIZE === undefined) process.env.UV_THREADPOOL_SIZE = '8'
 
-import('../dist/cli/main.js').then(
-	(main) => main.run(process.argv.slice(2)),
-	(error) => {
-		if (error && error.code === 'ERR_MODULE_NOT_FOUND' && String(error.message).indexOf('dist') >= 0) {
-			process.stderr.write('kcli is not built yet: run "npm run build" in its folder\n')
-			process.exit(1)
-		}
-		throw error
-	},
-)
+if (process.argv[2] === '--version' || process.argv[2] === '-V') {
+	process.stdout.write(
+		'kcli/' +
+			require('../package.json').version +
+			' ' +
+			process.platform +
+			'-' +
+			process.arch +
+			' node-' +
+			process.version +
+			'\n',
+	)
+	process.exit(0)
+}
+
+// Node 22 keeps compiled code between runs.
+var nodeModule = require('node:module')
+if (nodeModule.enableCompileCache) nodeModule.enableCompileCache()
+
+try {
+	require('../dist/cli/kcli.cjs').start(process.argv.slice(2))
+} catch (error) {
+	if (error && error.code === 'MODULE_NOT_FOUND' && String(error.message).indexOf('kcli.cjs') >= 0) {
+		process.stderr.write('kcli is not built yet: run "npm run build" in its folder\n')
+		process.exit(1)
+	}
+	throw error
+}

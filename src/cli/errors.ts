@@ -34,3 +34,8 @@ export class CliError extends Error {
 export function usageError(message: string, hint: string | null = null): CliError {
 	return new CliError(message, EXIT.usage, hint, 'KCLI_USAGE')
 }
+
+/** By name: what runs long is loaded from beside the bundle of commands and has its own copy of the class. */
+export function isCliError(error: unknown): error is CliError {
+	return error instanceof Error && error.name === 'CliError'
+}

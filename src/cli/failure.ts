@@ -1,7 +1,7 @@
 /** How an error leaves a command: one line and a hint on stderr, a JSON document on stdout where JSON was asked for, a code. */
 
 import { closeMatches, didYouMean } from './close-matches.js'
-import { CliError, usageError } from './errors.js'
+import { type CliError, isCliError, usageError } from './errors.js'
 
 /** Ends a command with a code once everything is written and closed. Not an error that anybody sees. */
 export class ExitSignal extends Error {
@@ -32,14 +32,14 @@ export async function reportError(error: unknown, context: FailureContext): Prom
 }
 
 async function mapped(error: unknown): Promise<CliError> {
-	if (error instanceof CliError) return error
+	if (isCliError(error)) return error
 	const { toCliError } = await import('./error-mapping.js')
 	return toCliError(error)
 }
 
 /** oclif's complaint about arguments in our words; null when `error` is none. Told by its shape: its classes differ by copy. */
 function usageFailure(error: unknown, flags: readonly string[]): CliError | null {
-	if (!(error instanceof Error) || error instanceof CliError || !('oclif' in error)) return null
+	if (!(error instanceof Error) || isCliError(error) || !('oclif' in error)) return null
 	const [first = '', ...more] = error.message.replace(/\nSee more help with --help$/, '').split('\n')
 	const unknown = /^Nonexistent flags?: (.*)$/.exec(first)
 	if (unknown !== null) {

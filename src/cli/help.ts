@@ -1,7 +1,6 @@
 /** Help pages. The first one is ours; those of nouns and commands are oclif's, made from the manifest. */
 
-import type { Config } from '@oclif/core/config'
-import type { Help } from '@oclif/core/help'
+import type { Config, Help } from '@oclif/core'
 import type { CommandEntry } from './command-tree.js'
 import { EXIT } from './errors.js'
 
@@ -72,9 +71,9 @@ export async function nounHelp(root: string, noun: string): Promise<number> {
 }
 
 async function load(root: string): Promise<{ help: Help; config: Config }> {
-	const [oclifConfig, oclifHelp] = await Promise.all([import('@oclif/core/config'), import('@oclif/core/help')])
-	const config = await oclifConfig.Config.load({ root })
-	return { config, help: new oclifHelp.Help(config, { stripAnsi: !isColored(process.stdout), flagSortOrder: 'none' }) }
+	const oclif = await import('@oclif/core')
+	const config = await oclif.Config.load({ root })
+	return { config, help: new oclif.Help(config, { stripAnsi: !isColored(process.stdout), flagSortOrder: 'none' }) }
 }
 
 function columns(rows: readonly (readonly [string, string])[]): string {

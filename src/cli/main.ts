@@ -16,8 +16,11 @@ interface Manifest {
 	readonly commands: Readonly<Record<string, CommandEntry>>
 }
 
-/** Runs one command line; the process ends with the command's exit code. */
-export async function run(argv: readonly string[]): Promise<void> {
+/** A command's file by its id; null: it is looked for on disk. */
+type LoadCommand = ((id: string) => Promise<{ readonly default: CommandClass }>) | null
+
+/** Runs one command line; the process ends with the command's exit code. `load` is the bundle's way to a command. */
+export async function run(argv: readonly string[], load: LoadCommand = null): Promise<void> {
 	process.stdout.on('error', endOfPipe)
 	process.stderr.on('error', endOfPipe)
 	// One switch for all that colours, whoever asks; a command need not know.
@@ -27,7 +30,7 @@ export async function run(argv: readonly string[]): Promise<void> {
 	}
 	let code: number
 	try {
-		code = await dispatch(argv)
+		code = await dispatch(argv, load)
 	} catch (error) {
 		code =
 			error instanceof ExitSignal
@@ -45,12 +48,8 @@ function endOfPipe(error: NodeJS.ErrnoException): void {
 	throw error
 }
 
-async function dispatch(argv: readonly string[]): Promise<number> {
+async function dispatch(argv: readonly string[], load: LoadCommand): Promise<number> {
 	const [first] = argv
-	if (first === '--version' || first === '-V') {
-		process.stdout.write(`${versionLine()}\n`)
-		return EXIT.done
-	}
 	const manifest = JSON.parse(readFileSync(`${ROOT}oclif.manifest.json`, 'utf8')) as Manifest
 	if (first === '__complete') {
 		const { complete } = await import('./complete.js')
@@ -59,7 +58,7 @@ async function dispatch(argv: readonly string[]): Promise<number> {
 	const isHelp = first === 'help' || beforeDashes(argv).some((word) => word === '--help' || word === '-h')
 	const words = first === 'help' ? argv.slice(1) : argv
 	const found = resolveCommand(Object.values(manifest.commands), words)
-	if ('id' in found && !isHelp) return await runCommand(manifest.commands[found.id] as CommandEntry, found.rest)
+	if ('id' in found && !isHelp) return await runCommand(manifest.commands[found.id] as CommandEntry, found.rest, load)
 	const help = await import('./help.js')
 	if ('id' in found) return await help.commandHelp(ROOT, found.id)
 	if (found.words.length === 0 && found.noun !== null) return await help.nounHelp(ROOT, found.noun)
@@ -72,10 +71,13 @@ async function dispatch(argv: readonly string[]): Promise<number> {
 	)
 }
 
-async function runCommand(entry: CommandEntry, argv: readonly string[]): Promise<number> {
-	const path = `${ROOT}${(entry.relativePath ?? []).join('/')}`
-	const module = (await import(pathToFileURL(path).href)) as { default: CommandClass }
+async function runCommand(entry: CommandEntry, argv: readonly string[], load: LoadCommand): Promise<number> {
+	const module = await (load === null ? loadFromDisk(entry) : load(entry.id))
 	return await module.default.start([...argv], ROOT, entry.id)
+}
+
+async function loadFromDisk({ relativePath = [] }: CommandEntry): Promise<{ readonly default: CommandClass }> {
+	return (await import(pathToFileURL(`${ROOT}${relativePath.join('/')}`).href)) as { default: CommandClass }
 }
 
 interface CommandClass {

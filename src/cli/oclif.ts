@@ -1,7 +1,6 @@
 /**
- * The parts of oclif that every command stands on, in one place. The build replaces this file's output by a bundle of
- * itself (`scripts/bundle-oclif.mjs`): one file instead of 310 saves about 40 ms of every start. Help takes oclif from its
- * package instead, since the bundle leaves out what only help and plugins need.
+ * The parts of oclif that every command stands on, in one place. The bundle of commands (`scripts/bundle-commands.mjs`)
+ * leaves out of them what only help and plugins need; help takes oclif from its package.
  */
 
 export * as Args from '@oclif/core/args'

@@ -207,12 +207,24 @@ function zstdOfWasm(): Codec {
 	}
 }
 
+const MAKERS: Readonly<Record<CodecName, () => Codec>> = { gzip, snappy, lz4, zstd }
+
 export class NodeCompression implements Compression {
-	readonly #codecs: Readonly<Record<CodecName, Codec>> = { gzip: gzip(), snappy: snappy(), lz4: lz4(), zstd: zstd() }
+	/** Made at first use: loading all native packages takes 10 ms, which most commands would spend for nothing. */
+	readonly #made: Partial<Record<CodecName, Codec>> = {}
+
+	#codec(name: CodecName): Codec {
+		let codec = this.#made[name]
+		if (codec === undefined) {
+			codec = MAKERS[name]()
+			this.#made[name] = codec
+		}
+		return codec
+	}
 
 	decompressNow(codec: CodecName, source: Buffer, bytesMax: number): Buffer {
 		try {
-			return this.#codecs[codec].decodeNow(source, bytesMax)
+			return this.#codec(codec).decodeNow(source, bytesMax)
 		} catch (error) {
 			throw failed(codec, error)
 		}
@@ -220,17 +232,17 @@ export class NodeCompression implements Compression {
 
 	async decompress(codec: CodecName, source: Buffer, bytesMax: number): Promise<Buffer> {
 		try {
-			return await this.#codecs[codec].decode(source, bytesMax)
+			return await this.#codec(codec).decode(source, bytesMax)
 		} catch (error) {
 			throw failed(codec, error)
 		}
 	}
 
 	compressNow(codec: CodecName, source: Buffer, level: number | null): Buffer {
-		return this.#codecs[codec].encodeNow(source, level)
+		return this.#codec(codec).encodeNow(source, level)
 	}
 
 	compress(codec: CodecName, source: Buffer, level: number | null): Promise<Buffer> {
-		return this.#codecs[codec].encode(source, level)
+		return this.#codec(codec).encode(source, level)
 	}
 }

@@ -1,7 +1,16 @@
 /** Native CRC-32C from `@node-rs/crc32` where its prebuilt binary loads; otherwise the portable table stays. */
 
 import { createRequire } from 'node:module'
-import { setNativeCrc32c } from '../base/crc32c.js'
+import { crc32c, portableCrc32c, setNativeCrc32c } from '../base/crc32c.js'
+
+/** Uses the native package from the first CRC on: a command that reads no records does without loading it. */
+export function installNativeCrc32c(): void {
+	setNativeCrc32c((bytes, previous) => {
+		setNativeCrc32c(portableCrc32c)
+		loadNativeCrc32c()
+		return crc32c(bytes, previous)
+	})
+}
 
 /** Tries the native package and says which implementation is in use. */
 export function loadNativeCrc32c(): 'native' | 'portable' {

@@ -2,14 +2,14 @@
 
 import { NodeClock, NodeRandom } from './node-clock.js'
 import { NodeCompression } from './node-compression.js'
-import { loadNativeCrc32c } from './node-crc.js'
+import { installNativeCrc32c } from './node-crc.js'
 import { NodeDisk } from './node-disk.js'
 import { NodeHost } from './node-host.js'
 import { NodeNetwork } from './node-net.js'
 import type { Runtime } from './ports.js'
 
 export function nodeRuntime(): Runtime {
-	loadNativeCrc32c()
+	installNativeCrc32c()
 	return {
 		clock: new NodeClock(),
 		random: new NodeRandom(),
