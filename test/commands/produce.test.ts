@@ -1,10 +1,12 @@
+import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { crc32 } from '../../src/base/crc32.js'
 import { startTestBroker, type TestBroker } from '../helpers/broker.js'
-import { Cleanup, kcli } from '../helpers/processes.js'
+import { CLI, Cleanup, kcli } from '../helpers/processes.js'
 import { makeTopic } from '../helpers/requests.js'
+import { until } from '../helpers/until.js'
 
 let broker: TestBroker
 let bootstrap: string
@@ -178,6 +180,27 @@ describe('kcli produce', () => {
 		const found = await rows('paced')
 		expect(found.length).toBe(20)
 		expect(new Set(found.map(({ timestamp }) => timestamp))).toEqual(new Set([Date.UTC(2024, 4, 1, 10)]))
+	})
+
+	it.each([
+		['SIGINT', 130],
+		['SIGTERM', 143],
+	] as const)('%s while input is open: what was read is written, exit %d', async (signal, code) => {
+		await topic(`signal-${signal}`)
+		const child = spawn(process.execPath, [CLI, 'produce', `signal-${signal}`, '-b', bootstrap, '-T'], {
+			stdio: ['pipe', 'pipe', 'ignore'],
+		})
+		cleanup.add(() => child.kill('SIGKILL'))
+		const ended = new Promise((resolve) => child.once('close', resolve))
+		let text = ''
+		child.stdout.on('data', (chunk: Buffer) => {
+			text += chunk.toString()
+		})
+		child.stdin.write('one\ntwo\n')
+		await until('both were read', () => text === 'one\ntwo\n')
+		child.kill(signal)
+		expect(await ended).toBe(code)
+		expect((await rows(`signal-${signal}`)).map(({ value }) => value)).toEqual(['one', 'two'])
 	})
 
 	it.each([
