@@ -145,6 +145,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 			metadata,
 		})
 		failures.serve(replicaManager, session, brokerId)
+		let registration: Promise<bigint> = Promise.resolve(-1n)
 		const controller = new Controller({
 			brokerId,
 			session,
@@ -154,6 +155,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 			interBrokerListener: interBroker,
 			isTopicDeletionEnabled: () => config.boolean('delete.topic.enable'),
 			allowsUnclean: (topic) => config.topicBoolean('unclean.leader.election.enable', configs.topic(topic)),
+			whenRegistered: () => registration,
 			endpointOf: () => localEndpoint(replicaManager),
 		})
 		const admin = new TopicAdmin({
@@ -220,10 +222,12 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 				},
 				config.number('zookeeper.session.timeout.ms') + 2000,
 			)
-		let epoch = await register()
+		registration = register()
+		let epoch = await registration
 		session.onEvent(async (event) => {
 			if (event.type !== 'connected' || !event.isNew) return
-			epoch = await register()
+			registration = register()
+			epoch = await registration
 			log.info('registered again in a new ZooKeeper session', { broker: brokerId, epoch })
 		})
 		await controller.start()

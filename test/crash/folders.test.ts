@@ -7,6 +7,8 @@ import { BrokerConnection } from '../../src/client/connection.js'
 import { ERROR } from '../../src/protocol/errors.js'
 import { describeLogDirs } from '../../src/protocol/messages/reassignment.js'
 import { nodeRuntime } from '../../src/runtime/node-runtime.js'
+import { nodeDriverFactory } from '../../src/zk/node-driver.js'
+import { openZkSession } from '../../src/zk/session.js'
 import { CLIENT } from '../helpers/broker.js'
 import { Cleanup, startBrokerProcess } from '../helpers/processes.js'
 import { batchOf, fetchFrom, makeTopic, onlyPartition, send } from '../helpers/requests.js'
@@ -75,4 +77,27 @@ describe('the embedded ZooKeeper', () => {
 		expect(onlyPartition(await fetchFrom(connection, 'after', 0)).highWatermark).toBe(1)
 		expect(await broker.stop()).toBe(143)
 	})
+
+	it('a broker that was frozen for longer than its session comes back, leads again and makes topics', async () => {
+		const broker = await startBrokerProcess(`${cleanup.folder()}/data`, ['-c', 'zookeeper.session.timeout.ms=4000'])
+		cleanup.add(() => broker.kill())
+		const connection = await connect(broker.bootstrap)
+		await makeTopic(connection, 'before')
+		broker.signal('SIGSTOP')
+		const runtime = nodeRuntime()
+		const session = await openZkSession(runtime, nodeDriverFactory(runtime), { connect: broker.zookeeper })
+		cleanup.add(() => session.close())
+		await until('its session is over', async () => (await session.exists('/brokers/ids/1')) === null, 20_000)
+		broker.signal('SIGCONT')
+		await until(
+			'it is registered again',
+			() => broker.logText().includes('registered again in a new ZooKeeper session'),
+			20_000,
+		)
+		await until('it is controller again', () => (broker.logText().match(/elected controller/g)?.length ?? 0) >= 2)
+		const again = await connect(broker.bootstrap)
+		await until('it leads again', async () => (await send(again, 'before', batchOf(['a']))).errorCode === 0)
+		await makeTopic(again, 'after')
+		expect((await send(again, 'after', batchOf(['b']))).errorCode).toBe(0)
+	}, 60_000)
 })

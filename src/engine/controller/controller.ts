@@ -23,6 +23,8 @@ export interface ControllerOptions {
 	readonly interBrokerListener: string
 	readonly isTopicDeletionEnabled: () => boolean
 	readonly allowsUnclean: (topic: string) => boolean
+	/** Settles when this broker is registered in the current session: who is not may not stand for election. */
+	readonly whenRegistered: () => Promise<unknown>
 	/** How control requests reach a broker. */
 	readonly endpointOf: (brokerId: number) => ControlEndpoint
 }
@@ -95,6 +97,7 @@ export class Controller {
 			return
 		}
 		if (this.#duties !== null) this.#drop('the controller node is gone')
+		await this.#options.whenRegistered()
 		const election = await electController(session, clock, brokerId)
 		if (!election.won) return
 		log.info('elected controller', { broker: brokerId, epoch: election.epoch })
