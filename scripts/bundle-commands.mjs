@@ -29,9 +29,9 @@ export const start = (argv) => run(argv, (id) => commands[id]())
 `
 }
 
-// Packages that oclif loads at once and uses only to find plugins, read their settings, render help and spin. None of it
+// Packages that oclif loads at once and uses only to find plugins, read their settings and render help. None of it
 // happens on a command's path: our own start does without (src/cli/base-command.ts), help loads the whole package.
-const UNUSED = /^(cli-spinners|ejs|lilconfig|minimatch|tinyglobby)$/
+const UNUSED = /^(ejs|lilconfig|minimatch|tinyglobby)$/
 
 const choose = {
 	name: 'choose',

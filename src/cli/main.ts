@@ -23,6 +23,8 @@ type LoadCommand = ((id: string) => Promise<{ readonly default: CommandClass }>)
 export async function run(argv: readonly string[], load: LoadCommand = null): Promise<void> {
 	process.stdout.on('error', endOfPipe)
 	process.stderr.on('error', endOfPipe)
+	endOnSignal('SIGINT', EXIT.interrupted)
+	endOnSignal('SIGTERM', EXIT.terminated)
 	// One switch for all that colours, whoever asks; a command need not know.
 	if (beforeDashes(argv).includes('--no-color')) {
 		process.env['NO_COLOR'] = '1'
@@ -40,6 +42,13 @@ export async function run(argv: readonly string[], load: LoadCommand = null): Pr
 	await flushed(process.stdout)
 	await flushed(process.stderr)
 	process.exit(code)
+}
+
+/** Ends at once, unless the command has something to finish and listens itself. */
+function endOnSignal(signal: NodeJS.Signals, code: number): void {
+	process.on(signal, () => {
+		if (process.listenerCount(signal) === 1) process.exit(code)
+	})
 }
 
 /** The reader of our pipe has gone (`kcli consume … | head`): that is the end of the work, not a fault. */

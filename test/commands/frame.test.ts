@@ -1,9 +1,10 @@
 /** What all commands share, seen from a shell: help, typos, exit codes, where output goes. */
 
 import { spawn } from 'node:child_process'
+import { createServer } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { brokerForFile } from '../helpers/command-broker.js'
-import { CLI, kcli, run } from '../helpers/processes.js'
+import { CLI, isInstalled, kcli, run } from '../helpers/processes.js'
 
 const broker = brokerForFile()
 
@@ -140,5 +141,54 @@ describe('output', () => {
 	it('is whole in a pipe that is read slowly', async () => {
 		const { stdout } = await run('sh', ['-c', `"${process.execPath}" "${CLI}" errors --json | (sleep 0.2; cat)`])
 		expect(JSON.parse(stdout).items.length).toBeGreaterThan(110)
+	})
+})
+
+describe('signals', () => {
+	it.each([
+		['SIGINT', 130],
+		['SIGTERM', 143],
+	] as const)('%s ends a command that waits, with %i', async (signal, expected) => {
+		const silent = createServer().listen(0, '127.0.0.1')
+		await new Promise((resolve) => silent.once('listening', resolve))
+		const { port } = silent.address() as { port: number }
+		const child = spawn(process.execPath, [CLI, 'cluster', 'info', '-b', `127.0.0.1:${port}`], { stdio: 'ignore' })
+		const ended = new Promise((resolve) => child.once('close', resolve))
+		const socket = await new Promise<{ destroy(): void }>((resolve) => silent.once('connection', resolve))
+		child.kill(signal)
+		expect(await ended).toBe(expected)
+		socket.destroy()
+		silent.close()
+	})
+})
+
+/** `script` gives a command a terminal; the one of util-linux takes the command by -c. */
+const hasTerminal = isInstalled('script') && process.platform === 'linux'
+
+describe.skipIf(!hasTerminal)('a terminal', () => {
+	const inTerminal = (line: string, input = '') =>
+		run('script', ['-qec', `"${process.execPath}" "${CLI}" ${line}`, '/dev/null'], {
+			input,
+			env: { KCLI_BOOTSTRAP_SERVERS: broker.bootstrap, NO_COLOR: '', FORCE_COLOR: '', CI: '', TERM: 'xterm' },
+		})
+
+	it('is asked before something is destroyed', async () => {
+		await broker.run('topic create asked')
+		const no = await inTerminal('topic delete asked', 'n\n')
+		expect(no.stdout).toContain('asked  1 partition, 0 records')
+		expect(no.stdout).toContain('Delete 1 topic? [y/N]')
+		expect(no.code).toBe(2)
+		expect((await broker.run('topic list asked')).code).toBe(0)
+		const yes = await inTerminal('topic delete asked', 'y\n')
+		expect(yes.code).toBe(0)
+		expect((await broker.run('topic list asked')).code).toBe(1)
+	})
+
+	it('sees units and colours', async () => {
+		await broker.run('topic create seen -c retention.ms=7d')
+		const described = await inTerminal('config describe topic/seen')
+		expect(described.stdout).toMatch(/retention\.ms +7d/)
+		expect(described.stdout).toContain('\u001b[2m')
+		expect((await inTerminal('config describe topic/seen --raw')).stdout).toContain('604800000')
 	})
 })
