@@ -1,12 +1,19 @@
 /** `kcli produce` and `kcli consume` against Apache Kafka 3.9 (ZooKeeper) and 4.1 (KRaft): plain, TLS, SASL. */
 
+import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { BrokerConnection } from '../../src/client/connection.js'
+import { findCoordinator } from '../../src/protocol/messages/group.js'
+import { addPartitionsToTxn, endTxn, initProducerId } from '../../src/protocol/messages/transactions.js'
+import { nodeRuntime } from '../../src/runtime/node-runtime.js'
 import { type Certificates, makeCertificates } from '../helpers/certificates.js'
 import { freePorts } from '../helpers/free-port.js'
 import { CODECS, HAS_JAVA, HAS_JAVA4, javaTool, peers } from '../helpers/peers.js'
-import { Cleanup, isInstalled, kcli, run } from '../helpers/processes.js'
+import { CLI, Cleanup, isInstalled, kcli, run } from '../helpers/processes.js'
+import { batchOf, send } from '../helpers/requests.js'
+import { until } from '../helpers/until.js'
 
 /** Times of records: young enough for retention, which looks at them. */
 const recentMs = Date.now() - 60_000
@@ -271,6 +278,108 @@ for (const { label, tool, isHere } of VERSIONS) {
 				const insecure = await read('SSL', 'security.protocol=SSL', 'enable.ssl.certificate.verification=false', ...pem)
 				expect(insecure.stdout).toBe('hello\n')
 			})
+		})
+
+		it.skipIf(!isInstalled('kcat'))(
+			'shares a group with kcat: each reads its partitions, and takes over when the other ends',
+			async () => {
+				const name = await topic('mixed', 2)
+				const start = (command: string, args: readonly string[]) => {
+					const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+					cleanup.add(() => child.kill('SIGKILL'))
+					const shown = { text: '', errors: '' }
+					child.stdout.on('data', (chunk: Buffer) => {
+						shown.text += chunk.toString()
+					})
+					child.stderr.on('data', (chunk: Buffer) => {
+						shown.errors += chunk.toString()
+					})
+					return { child, shown, ended: new Promise((resolve) => child.once('close', resolve)) }
+				}
+				const fast = ['-X', 'heartbeat.interval.ms=200']
+				const ours = start(process.execPath, [CLI, 'consume', name, '-g', 'mixed', '-b', address('PLAINTEXT'), ...fast])
+				await until('kcli has both', () => ours.shown.errors.includes('partitions from'), 30_000)
+				const theirs = start('kcat', [
+					'-b',
+					address('PLAINTEXT'),
+					...fast,
+					'-X',
+					'auto.offset.reset=earliest',
+					'-u',
+					'-G',
+					'mixed',
+					name,
+				])
+				await until('kcat has one', () => /assigned.*: mixed \[\d\]/.test(theirs.shown.errors), 30_000)
+				await until('kcli has one', () => /reading mixed as mixed: partition \d/.test(ours.shown.errors), 30_000)
+				for (const partition of ['0', '1']) await produce([name, '-p', partition], `one-${partition}`)
+				await until(
+					'each printed one',
+					() => ours.shown.text.includes('one') && theirs.shown.text.includes('one'),
+					30_000,
+				)
+				theirs.child.kill('SIGTERM')
+				await theirs.ended
+				for (const partition of ['0', '1']) await produce([name, '-p', partition], `two-${partition}`)
+				await until(
+					'kcli has all',
+					() => ours.shown.text.includes('two-0') && ours.shown.text.includes('two-1'),
+					30_000,
+				)
+				ours.child.kill('SIGINT')
+				expect(await ours.ended).toBe(130)
+			},
+		)
+
+		it('leaves out what transactions aborted or have not ended, and shows it and the markers when asked', async () => {
+			const name = await topic('txn')
+			const runtime = nodeRuntime()
+			const settings = { clientId: 'test', connectTimeoutMs: 5000, requestTimeoutMs: 20_000 }
+			const connection = await BrokerConnection.open(runtime, '127.0.0.1', ports['PLAINTEXT'] as number, settings)
+			cleanup.add(() => connection.close())
+			/** Writes one record in a transaction of its own; null leaves it open. */
+			const transaction = async (id: string, value: string, committed: boolean | null): Promise<void> => {
+				const { producerId, producerEpoch } = await until('the coordinator is ready', async () => {
+					await connection.request(findCoordinator, { key: id, keyType: 1 }, { atMost: 3 })
+					const answer = await connection.request(initProducerId, { transactionalId: id, transactionTimeoutMs: 60_000 })
+					return answer.errorCode === 0 ? answer : null
+				})
+				const added = await until('the partition is in', async () => {
+					const answer = await connection.request(
+						addPartitionsToTxn,
+						{
+							v3AndBelowTransactionalId: id,
+							v3AndBelowProducerId: Number(producerId),
+							v3AndBelowProducerEpoch: producerEpoch,
+							v3AndBelowTopics: [{ name, partitions: [0] }],
+							transactions: [],
+						},
+						{ atMost: 3 },
+					)
+					const code = answer.resultsByTopicV3AndBelow[0]?.resultsByPartition[0]?.partitionErrorCode
+					return code === 0 ? answer : null
+				})
+				expect(added.resultsByTopicV3AndBelow.length).toBe(1)
+				const batch = batchOf([value], { producerId, producerEpoch, baseSequence: 0, attributes: 0x10 })
+				expect((await send(connection, name, batch, { acks: -1, transactionalId: id })).errorCode).toBe(0)
+				if (committed === null) return
+				const ended = await connection.request(
+					endTxn,
+					{ transactionalId: id, producerId, producerEpoch, committed },
+					{ atMost: 3 },
+				)
+				expect(ended.errorCode).toBe(0)
+			}
+			await transaction('aborts', 'aborted', false)
+			await transaction('commits', 'committed', true)
+			expect((await produce([name], 'plain')).stderr).toBe('')
+			await transaction('open', 'open', null)
+			await until('the markers are there', async () => (await consume(name, '-e')).stdout === 'committed\nplain\n')
+			expect((await consume(name, '-e', '--isolation', 'uncommitted')).stdout).toBe('aborted\ncommitted\nplain\nopen\n')
+			const all = lines((await consume(name, '-e', '-J', '--control', '--isolation', 'uncommitted')).stdout)
+			// Markers are written in their own time: how many there are is certain, their place is not.
+			const controls = all.filter((line) => (JSON.parse(line) as { control?: boolean }).control === true)
+			expect([all.length, controls.length]).toEqual([6, 2])
 		})
 
 		it.skipIf(!isInstalled('kcat'))('kcat reads what kcli wrote, and kcli what kcat wrote', async () => {
