@@ -15,7 +15,6 @@ export async function runZooKeeper(listen: string, dataDir: string): Promise<num
 	}).catch((error: Error) => {
 		throw new CliError(error.message, EXIT.failed, null, 'KCLI_ZK_START_FAILED')
 	})
-	process.stdout.write(`zookeeper ${server.address}\n`)
 	return await new Promise<number>((settle) => {
 		let code: number | null = null
 		const stop = (to: number) => (): void => {
@@ -29,5 +28,7 @@ export async function runZooKeeper(listen: string, dataDir: string): Promise<num
 			if (code === null) process.stderr.write(`kcli: ZooKeeper ended: ${message}\n`)
 			settle(code ?? EXIT.failed)
 		})
+		// Said last: whoever reads the line may send a signal at once.
+		process.stdout.write(`zookeeper ${server.address}\n`)
 	})
 }
