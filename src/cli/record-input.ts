@@ -38,7 +38,8 @@ export class InputError extends CliError {
 export class Splitter implements InputParser {
 	readonly #delimiter: Buffer
 	readonly #onPiece: (bytes: Buffer, from: number, end: number, line: number) => void
-	#carry: Buffer | null = null
+	/** The beginning of a piece whose end has not come: kept in parts, so that a very long line is copied once. */
+	#carry: Buffer[] = []
 	#line = 0
 
 	constructor(delimiter: Buffer, onPiece: (bytes: Buffer, from: number, end: number, line: number) => void) {
@@ -50,9 +51,14 @@ export class Splitter implements InputParser {
 		const { length } = this.#delimiter
 		const single = length === 1 ? (this.#delimiter[0] as number) : -1
 		let bytes = chunk
-		if (this.#carry !== null) {
-			bytes = Buffer.concat([this.#carry, chunk])
-			this.#carry = null
+		if (this.#carry.length > 0) {
+			// A delimiter of one byte cannot lie across chunks: without one here the piece only grows.
+			if (single >= 0 && !chunk.includes(single)) {
+				this.#carry.push(chunk)
+				return
+			}
+			bytes = Buffer.concat([...this.#carry, chunk])
+			this.#carry = []
 		}
 		let from = 0
 		for (;;) {
@@ -61,13 +67,14 @@ export class Splitter implements InputParser {
 			this.#onPiece(bytes, from, end, ++this.#line)
 			from = end + length
 		}
-		if (from < bytes.length) this.#carry = bytes.subarray(from)
+		if (from < bytes.length) this.#carry.push(bytes.subarray(from))
 	}
 
 	end(): void {
-		const rest = this.#carry
-		this.#carry = null
-		if (rest !== null) this.#onPiece(rest, 0, rest.length, ++this.#line)
+		if (this.#carry.length === 0) return
+		const rest = Buffer.concat(this.#carry)
+		this.#carry = []
+		this.#onPiece(rest, 0, rest.length, ++this.#line)
 	}
 }
 
