@@ -1,17 +1,21 @@
 /** Behind `kcli topic delete`. */
 
+import type { Cluster } from '../client/cluster.js'
 import { addOffsets, addSizes, isInternalName, type TopicView } from '../ops/topic-view.js'
+import { awaitGone } from '../ops/topic-wait.js'
 import { ERROR } from '../protocol/errors.js'
 import { confirm } from './confirm.js'
 import { CliError, EXIT } from './errors.js'
 import { type ItemError, ItemErrors } from './item-error.js'
 import { formOf, notice, type OutputChoice, printReport, tableOf } from './output.js'
+import { withSpinner } from './progress.js'
 import { type ConnectionChoice, type Session, withCluster } from './session.js'
 import { humanBytes, humanCount } from './style.js'
 import { chooseTopics, someNamesOf, type TopicNamesChoice } from './topic-names.js'
 
 export interface TopicDeleteChoice extends ConnectionChoice, OutputChoice, TopicNamesChoice {
 	readonly 'if-exists': boolean
+	readonly wait: boolean
 	readonly yes: boolean
 	readonly 'dry-run': boolean
 	readonly internal: boolean
@@ -88,6 +92,7 @@ async function printOutcome(
 			if (!failed.add(name, errorCode, message, deletionHint(errorCode))) gone.add(name)
 		}
 	}
+	if (flags.wait && gone.size > 0) await waitUntilGone(cluster, [...gone], flags)
 	const items: Deleted[] = [
 		...topics
 			.filter(({ name }) => isDryRun || gone.has(name))
@@ -126,6 +131,13 @@ async function printOutcome(
 		},
 		flags,
 	)
+}
+
+async function waitUntilGone(cluster: Cluster, names: readonly string[], flags: TopicDeleteChoice): Promise<void> {
+	const known = await withSpinner('waiting until they are gone', flags.quiet, () => awaitGone(cluster, names))
+	if (known.length === 0) return
+	const text = `deleted, but still known after ${flags.timeout}: ${known.join(', ')}`
+	throw new CliError(text, EXIT.timedOut, 'a broker with replicas may be down', 'KCLI_TIMED_OUT')
 }
 
 function deletionHint(errorCode: number): string | null {

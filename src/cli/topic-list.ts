@@ -1,5 +1,6 @@
 /** Behind `kcli topic list`. */
 
+import { largestLags, listGroupOffsetsOf } from '../ops/group-view.js'
 import { addOffsets, addOverrides, addSizes, type TopicView } from '../ops/topic-view.js'
 import { type Column, formOf, type OutputChoice, printReport, tableOf } from './output.js'
 import { withSpinner } from './progress.js'
@@ -11,7 +12,11 @@ export interface TopicListChoice extends ConnectionChoice, OutputChoice, TopicNa
 	readonly sort: string
 	readonly size: boolean
 	readonly count: boolean
+	readonly lag: boolean
 }
+
+/** With the largest lag of a group that reads it; null: no group does. */
+type ListedTopic = TopicView & { lag?: number | null }
 
 /** Lists the topics of a cluster; the exit code. */
 export async function listTopics(argv: readonly string[], flags: TopicListChoice): Promise<number> {
@@ -21,6 +26,7 @@ export async function listTopics(argv: readonly string[], flags: TopicListChoice
 		const needs = {
 			sizes: flags.size || flags.sort === 'size' || isWide,
 			offsets: flags.count || flags.sort === 'count' || flags.only === 'empty' || isWide,
+			lags: flags.lag || flags.sort === 'lag' || flags.only === 'unread',
 			settings: flags.only === 'overrides' || flags.only === 'min-isr',
 		}
 		await withSpinner('asking the brokers', flags.quiet, () => gather(session, topics, needs))
@@ -40,23 +46,34 @@ export async function listTopics(argv: readonly string[], flags: TopicListChoice
 	})
 }
 
-async function gather(
-	{ admin }: Session,
-	topics: readonly TopicView[],
-	needs: { readonly sizes: boolean; readonly offsets: boolean; readonly settings: boolean },
-): Promise<void> {
-	await Promise.all([
+interface Needs {
+	readonly sizes: boolean
+	readonly offsets: boolean
+	readonly lags: boolean
+	readonly settings: boolean
+}
+
+async function gather({ admin, cluster }: Session, topics: readonly ListedTopic[], needs: Needs): Promise<void> {
+	const [, , , readers] = await Promise.all([
 		needs.sizes ? addSizes(admin, topics) : null,
-		needs.offsets ? addOffsets(admin, topics) : null,
+		needs.offsets || needs.lags ? addOffsets(admin, topics) : null,
 		needs.settings ? addOverrides(admin, topics) : null,
+		needs.lags ? listGroupOffsetsOf(cluster, new Set(topics.map(({ name }) => name))) : null,
 	])
+	if (readers === null) return
+	const byName = new Map(topics.map((topic) => [topic.name, topic]))
+	const lags = largestLags(readers, (topic, partition) => {
+		const found = byName.get(topic)?.partitions.find((each) => each.partition === partition)
+		return found?.endOffset ?? null
+	})
+	for (const topic of topics) topic.lag = lags.get(topic.name) ?? null
 }
 
 async function filtered(
 	{ admin }: Session,
-	topics: readonly TopicView[],
+	topics: readonly ListedTopic[],
 	only: string | undefined,
-): Promise<readonly TopicView[]> {
+): Promise<readonly ListedTopic[]> {
 	switch (only) {
 		case 'urp':
 			return topics.filter(({ underReplicated }) => underReplicated > 0)
@@ -64,6 +81,8 @@ async function filtered(
 			return topics.filter(({ offline }) => offline > 0)
 		case 'overrides':
 			return topics.filter(({ overrides }) => (overrides ?? []).length > 0)
+		case 'unread':
+			return topics.filter(({ lag }) => lag === null)
 		case 'empty':
 			return topics.filter(({ records }) => records === 0)
 		case 'min-isr': {
@@ -81,21 +100,22 @@ async function filtered(
 	}
 }
 
-function sorted(topics: readonly TopicView[], by: string): TopicView[] {
-	const key = (topic: TopicView): number => {
+function sorted(topics: readonly ListedTopic[], by: string): ListedTopic[] {
+	const key = (topic: ListedTopic): number => {
 		if (by === 'size') return topic.bytes ?? -1
 		if (by === 'count') return topic.records ?? -1
+		if (by === 'lag') return topic.lag ?? -1
 		return by === 'partitions' ? topic.partitionCount : 0
 	}
 	return [...topics].sort((a, b) => key(b) - key(a) || (a.name < b.name ? -1 : 1))
 }
 
-function itemOf(topic: TopicView): Omit<TopicView, 'partitions' | 'overrides'> {
+function itemOf(topic: ListedTopic): Omit<ListedTopic, 'partitions' | 'overrides'> {
 	const { partitions: _partitions, overrides: _overrides, ...item } = topic
 	return item
 }
 
-function columnsFor({ sizes, offsets }: { readonly sizes: boolean; readonly offsets: boolean }): Column<TopicView>[] {
+function columnsFor({ sizes, offsets, lags }: Needs): Column<ListedTopic>[] {
 	return [
 		{ header: 'NAME', value: ({ name }) => name },
 		{ header: 'PARTITIONS', value: ({ partitionCount }) => partitionCount },
@@ -108,6 +128,7 @@ function columnsFor({ sizes, offsets }: { readonly sizes: boolean; readonly offs
 		{ header: 'OFFLINE', value: ({ offline }) => offline, isBad: ({ offline }) => offline > 0 },
 		...(sizes ? [{ header: 'SIZE', value: ({ bytes }: TopicView) => bytes, unit: 'bytes' as const }] : []),
 		...(offsets ? [{ header: 'RECORDS', value: ({ records }: TopicView) => records, unit: 'count' as const }] : []),
+		...(lags ? [{ header: 'LAG', value: ({ lag }: ListedTopic) => lag, unit: 'count' as const }] : []),
 		{ header: 'INTERNAL', value: ({ internal }) => internal, isWide: true },
 		{ header: 'TOPIC-ID', value: ({ topicId }) => topicId, isWide: true },
 	]

@@ -36,7 +36,8 @@ export interface GroupView {
 	/** Assignor in use, `range` for instance. */
 	readonly protocol: string
 	readonly coordinator: number
-	readonly memberCount: number
+	/** Null for groups of the new protocol (KIP-848), whose members the classic call does not tell. */
+	readonly memberCount: number | null
 	readonly members: readonly GroupMember[]
 	readonly offsets: readonly GroupOffset[]
 	/** Sum over partitions; null when nothing is known. */
@@ -78,9 +79,17 @@ export async function describeGroupViews(
 			missing.push(each.groupId)
 			continue
 		}
-		views.push(await viewOf(cluster, admin, each, committed))
+		const view = await viewOf(cluster, admin, each, committed)
+		views.push(each.errorCode === ERROR.NONE ? view : await withListedState(cluster, view))
 	}
 	return { views, missing, failed }
+}
+
+/** A group that only the listing knows: it speaks the new protocol, and there is more to it than can be asked here. */
+async function withListedState(cluster: Cluster, view: GroupView): Promise<GroupView> {
+	const listed = (await listAllGroups(cluster)).find(({ group }) => group === view.group)
+	if (listed === undefined) return view
+	return { ...view, state: listed.state, protocolType: listed.protocolType, protocol: listed.type, memberCount: null }
 }
 
 async function viewOf(
@@ -187,4 +196,20 @@ export async function listGroupOffsetsOf(
 		}
 	}
 	return readers
+}
+
+/** How far the groups of a topic are behind, by topic: the largest lag; topics that no group reads are left out. */
+export function largestLags(
+	readers: ReadonlyMap<string, readonly TopicReader[]>,
+	endOf: (topic: string, partition: number) => number | null,
+): ReadonlyMap<string, number> {
+	const lags = new Map<string, number>()
+	for (const [topic, groups] of readers) {
+		for (const { offsets } of groups) {
+			let lag = 0
+			for (const { partition, offset } of offsets) lag += Math.max(0, (endOf(topic, partition) ?? offset) - offset)
+			lags.set(topic, Math.max(lags.get(topic) ?? 0, lag))
+		}
+	}
+	return lags
 }

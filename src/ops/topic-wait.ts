@@ -38,3 +38,20 @@ export async function awaitLeaders(cluster: Cluster, names: readonly string[]): 
 	}
 	return [...waiting]
 }
+
+/** As {@link awaitLeaders}: settles when no broker knows `names` any more, or with those that some broker still knows. */
+export async function awaitGone(cluster: Cluster, names: readonly string[]): Promise<readonly string[]> {
+	let known: readonly string[] = names
+	try {
+		await cluster.retry('Metadata', async () => {
+			const answers = await Promise.all(
+				cluster.nodes.map(({ id }) => cluster.ask(id, metadata, { topics: null, allowAutoTopicCreation: false })),
+			)
+			known = names.filter((name) => answers.some(({ topics }) => topics.some((topic) => topic.name === name)))
+			if (known.length > 0) throw new BrokerError(ERROR.LEADER_NOT_AVAILABLE, known.join(', '))
+		})
+	} catch (error) {
+		if (!(error instanceof BrokerError) || error.code !== ERROR.LEADER_NOT_AVAILABLE) throw error
+	}
+	return known
+}

@@ -86,6 +86,19 @@ describe('topic list', () => {
 		expect((await broker.run('topic list -r sort-.* --only min-isr -o name')).stdout).toBe('')
 	})
 
+	it('shows how far the slowest group is behind, and what nobody reads', async () => {
+		await broker.run('topic create lag-read lag-unread')
+		await broker.run('produce lag-read', { input: 'a\nb\nc\n' })
+		await broker.run('consume lag-read -g slow -e -c 1')
+		await broker.run('consume lag-read -g fast -e')
+		const { items } = await broker.json('topic list lag-read lag-unread --lag')
+		expect(items).toMatchObject([
+			{ name: 'lag-read', lag: 2 },
+			{ name: 'lag-unread', lag: null },
+		])
+		expect((await broker.run('topic list -r lag-.* --only unread -o name')).stdout).toBe('lag-unread\n')
+	})
+
 	it("leaves Kafka's own topics out unless they are asked for", async () => {
 		await broker.run('produce group-maker --create', { input: 'x\n' })
 		await broker.run('consume group-maker -g lister -e')
@@ -187,7 +200,7 @@ describe('topic delete', () => {
 		const dry = await broker.json('topic delete doomed --dry-run')
 		expect(dry).toMatchObject({ code: 0, dryRun: true, items: [{ status: 'would-delete', records: 1 }] })
 		expect((await broker.run('topic list doomed')).code).toBe(0)
-		const done = await broker.json('topic delete doomed --yes')
+		const done = await broker.json('topic delete doomed --yes --wait')
 		expect(done).toMatchObject({ code: 0, dryRun: false, items: [{ name: 'doomed', status: 'deleted' }] })
 		expect((await broker.run('topic list doomed')).code).toBe(1)
 	})

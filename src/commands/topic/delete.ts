@@ -12,7 +12,7 @@ export default class TopicDelete extends BaseCommand {
 		'<%= config.bin %> <%= command.id %> old-orders --dry-run',
 		'<%= config.bin %> <%= command.id %> old-orders --yes',
 		"<%= config.bin %> <%= command.id %> -r 'test-.*' --dry-run",
-		'<%= config.bin %> <%= command.id %> scratch --if-exists --yes --json',
+		'<%= config.bin %> <%= command.id %> scratch --if-exists --yes --wait --json',
 	]
 	static override strict = false
 	static override args = {
@@ -21,6 +21,7 @@ export default class TopicDelete extends BaseCommand {
 	static override flags = {
 		...topicPatternFlags,
 		'if-exists': Flags.boolean({ description: 'A topic that is not there is no failure.' }),
+		wait: Flags.boolean({ description: 'Wait until no broker knows them any more.' }),
 		...destructiveFlags,
 		...connectionFlags,
 		...resultFlags,

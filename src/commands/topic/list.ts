@@ -8,7 +8,7 @@ export default class TopicList extends BaseCommand {
 	static override summary = 'List topics with partitions, replicas and faults.'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %>',
-		"<%= config.bin %> <%= command.id %> -r 'order.*' --sort size",
+		"<%= config.bin %> <%= command.id %> -r 'order.*' --sort size --lag",
 		'<%= config.bin %> <%= command.id %> --only urp --json',
 		'<%= config.bin %> <%= command.id %> -o name | xargs -n1 echo',
 	]
@@ -20,15 +20,16 @@ export default class TopicList extends BaseCommand {
 		...topicPatternFlags,
 		only: Flags.string({
 			description: 'Only topics in this state: under-replicated, without leader, below min.insync.replicas …',
-			options: ['urp', 'offline', 'min-isr', 'overrides', 'empty'],
+			options: ['urp', 'offline', 'min-isr', 'overrides', 'empty', 'unread'],
 		}),
 		sort: Flags.string({
 			description: 'Order: by name, or largest first.',
-			options: ['name', 'partitions', 'size', 'count'],
+			options: ['name', 'partitions', 'size', 'count', 'lag'],
 			default: 'name',
 		}),
 		size: Flags.boolean({ description: 'Bytes on disk, one replica a partition.' }),
 		count: Flags.boolean({ description: 'Number of records: end minus start of each partition.' }),
+		lag: Flags.boolean({ description: 'Largest lag of a group that reads it.' }),
 		...connectionFlags,
 		...resultFlags,
 	}
