@@ -80,7 +80,9 @@ export async function describeGroupViews(
 			continue
 		}
 		const view = await viewOf(cluster, admin, each, committed)
-		views.push(each.errorCode === ERROR.NONE ? view : await withListedState(cluster, view))
+		// Brokers say `Dead` of a group that the classic call does not know, 4.0 and later a code.
+		const isUnknown = each.errorCode !== ERROR.NONE || each.groupState === 'Dead'
+		views.push(isUnknown ? await withListedState(cluster, view) : view)
 	}
 	return { views, missing, failed }
 }
