@@ -37,7 +37,7 @@ describe('several data folders', () => {
 		expect(results.map(({ topics }) => topics[0]?.partitions.length)).toEqual([2, 2, 2])
 	})
 
-	it('20.11 a folder that fails takes only its partitions, and the controller hears of it', async () => {
+	it('20.11, 4.6 and 7.16 a folder that fails takes only its partitions, and the controller hears of it', async () => {
 		const folder = cleanup.folder()
 		const broker = await startBrokerProcess(`${folder}/a,${folder}/b`, ['-c', 'log.segment.bytes=1000'])
 		cleanup.add(() => broker.kill())
@@ -55,6 +55,12 @@ describe('several data folders', () => {
 			const code = (await send(connection, 'half', batchOf(['x'.repeat(900)]), { partition: lost })).errorCode
 			return code === ERROR.KAFKA_STORAGE_ERROR || code === ERROR.NOT_LEADER_OR_FOLLOWER
 		})
+		expect((await send(connection, 'half', batchOf(['y']), { partition: lost })).errorCode).toBe(
+			ERROR.KAFKA_STORAGE_ERROR,
+		)
+		const fetched = async (version: number) =>
+			onlyPartition(await fetchFrom(connection, 'half', 0, { partition: lost, version })).errorCode
+		expect([await fetched(5), await fetched(6)]).toEqual([ERROR.NOT_LEADER_OR_FOLLOWER, ERROR.KAFKA_STORAGE_ERROR])
 		const other = 1 - lost
 		expect((await send(connection, 'half', batchOf(['y']), { partition: other })).errorCode).toBe(0)
 		const dirs = await connection.send(describeLogDirs, 4, { topics: null })

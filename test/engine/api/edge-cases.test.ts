@@ -57,7 +57,7 @@ beforeAll(async () => {
 })
 afterAll(() => broker.stop())
 
-describe('odd frames', () => {
+describe('28.2 and 28.4 odd frames', () => {
 	for (const { name, sent, received, end } of readCases()) {
 		it(`${name} → ${end}`, async () => {
 			const socket = await RawSocket.open(broker.port)

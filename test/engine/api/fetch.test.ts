@@ -1,12 +1,15 @@
 /** Fetch and fetch sessions over the wire: statements of semantics 7 and 8 that a single broker has. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { TopicId } from '../../../src/base/ids.js'
 import type { BrokerConnection } from '../../../src/client/connection.js'
 import { ERROR } from '../../../src/protocol/errors.js'
 import { fetch } from '../../../src/protocol/messages/fetch.js'
 import { metadata } from '../../../src/protocol/messages/metadata.js'
+import { deleteRecords, deleteTopics } from '../../../src/protocol/messages/topics.js'
 import { startTestBroker, type TestBroker } from '../../helpers/broker.js'
 import { batchOf, fetchFrom, makeTopic, onlyPartition, send } from '../../helpers/requests.js'
+import { until } from '../../helpers/until.js'
 
 let broker: TestBroker
 let connection: BrokerConnection
@@ -125,6 +128,91 @@ describe('fetch', () => {
 		expect(onlyPartition(await fetchFrom(connection, 'zstd', 0, { version: 10 })).errorCode).toBe(0)
 	})
 
+	/** One partition's part of a fetch of several. */
+	const part = (partition: number, fetchOffset = 0) => ({
+		partition,
+		fetchOffset,
+		lastFetchedEpoch: -1,
+		partitionMaxBytes: 1_000_000,
+	})
+
+	const ofMany = (partitions: readonly number[], maxBytes: number) =>
+		connection.send(fetch, 12, {
+			replicaId: -1,
+			maxWaitMs: 0,
+			minBytes: 1,
+			maxBytes,
+			sessionId: 0,
+			sessionEpoch: -1,
+			topics: [{ topic: 'many', partitions: partitions.map((each) => part(each)) }],
+			forgottenTopicsData: [],
+		})
+
+	it('7.8 partitions are served in the order of the request', async () => {
+		await makeTopic(connection, 'many', 3)
+		for (const partition of [0, 1, 2]) await send(connection, 'many', batchOf(['x'.repeat(500)]), { partition })
+		for (const order of [
+			[2, 0, 1],
+			[1, 2, 0],
+		]) {
+			const answered = (await ofMany(order, 700)).responses[0]?.partitions ?? []
+			expect(answered.map(({ partitionIndex }) => partitionIndex)).toEqual(order)
+			expect(answered.map(({ records }) => (records as Buffer).length > 0)).toEqual([true, false, false])
+		}
+	})
+
+	it('28.9 an answer is held to fetch.max.bytes, whatever the request asks for', async () => {
+		const small = await startTestBroker({ 'fetch.max.bytes': '2048' })
+		try {
+			const client = await small.connect()
+			await makeTopic(client, 'big')
+			for (let i = 0; i < 10; i++) await send(client, 'big', batchOf(['x'.repeat(500)]))
+			const one = batchOf(['x'.repeat(500)]).length
+			const most = { maxBytes: 0x7fffffff, partitionMaxBytes: 0x7fffffff }
+			const { records } = onlyPartition(await fetchFrom(client, 'big', 0, most))
+			// Cut at 2048 bytes: whole batches and the beginning of one more, as Kafka cuts.
+			expect((records as Buffer).length).toBeGreaterThanOrEqual(3 * one)
+			expect((records as Buffer).length).toBeLessThanOrEqual(2048)
+		} finally {
+			await small.stop()
+		}
+	})
+
+	it('7.14 tells the log start from version 5, and that no other replica is preferred', async () => {
+		await makeTopic(connection, 'started')
+		for (const value of ['a', 'b', 'c']) await send(connection, 'started', batchOf([value]))
+		await connection.request(deleteRecords, {
+			topics: [{ name: 'started', partitions: [{ partitionIndex: 0, offset: 2 }] }],
+			timeoutMs: 5000,
+		})
+		expect(onlyPartition(await fetchFrom(connection, 'started', 2, { version: 5 })).logStartOffset).toBe(2)
+		const newest = onlyPartition(await fetchFrom(connection, 'started', 2, { version: 12 }))
+		expect([newest.logStartOffset, newest.preferredReadReplica]).toEqual([2, -1])
+		expect(onlyPartition(await fetchFrom(connection, 'started', 1)).errorCode).toBe(ERROR.OFFSET_OUT_OF_RANGE)
+	})
+
+	it('7.19 a debugging consumer (-2) reads without being a replica, whatever the isolation', async () => {
+		const debugging = onlyPartition(await fetchFrom(connection, 'data', 0, { replicaId: -2, isolation: 1 }))
+		expect([debugging.errorCode, debugging.abortedTransactions]).toEqual([0, null])
+		expect((debugging.records as Buffer).length).toBeGreaterThan(61)
+	})
+
+	it('6.8 a fetch that waits holds back what comes after it on its connection', async () => {
+		await makeTopic(connection, 'held')
+		const own = await broker.connect()
+		const done: string[] = []
+		const fetched = fetchFrom(own, 'held', 0, { maxWaitMs: 8000 }).then(() => done.push('fetch'))
+		const asked = own.request(metadata, { topics: [] }).then(() => done.push('metadata'))
+		// Another connection is answered meanwhile.
+		await connection.request(metadata, { topics: [] })
+		expect(done).toEqual([])
+		await makeTopic(connection, 'elsewhere')
+		expect(done).toEqual([])
+		await send(connection, 'held', batchOf(['late']))
+		await Promise.all([fetched, asked])
+		expect(done).toEqual(['fetch', 'metadata'])
+	})
+
 	it('28.4 an unknown isolation level is -1 at the top and for every partition', async () => {
 		const answer = await fetchFrom(connection, 'data', 0, { isolation: 7 as 0 })
 		expect([answer.errorCode, onlyPartition(answer).errorCode]).toEqual([-1, -1])
@@ -196,5 +284,32 @@ describe('fetch sessions', () => {
 			forgottenTopicsData: [{ topic: 'data', partitions: [0] }],
 		})
 		expect([answer.sessionId, answer.responses]).toEqual([0, []])
+	})
+
+	const byId = (sessionId: number, sessionEpoch: number, ids: readonly TopicId[]) =>
+		connection.send(fetch, 13, {
+			replicaId: -1,
+			maxWaitMs: 0,
+			minBytes: 1,
+			sessionId,
+			sessionEpoch,
+			topics: ids.map((topicId) => ({
+				topicId,
+				partitions: [{ partition: 0, fetchOffset: 0, lastFetchedEpoch: -1, partitionMaxBytes: 1000 }],
+			})),
+			forgottenTopicsData: [],
+		})
+
+	it('8.9 holds ids that are not known, and knows a deleted topic by its name', async () => {
+		await makeTopic(connection, 'short-lived')
+		const id = await idOf('short-lived')
+		const unknown = 'MTIzNDU2Nzg5MDEyMzQ1Ng' as TopicId
+		const full = await byId(0, 0, [id, unknown])
+		const codes = (answer: typeof full) => answer.responses.map(({ partitions }) => partitions[0]?.errorCode)
+		expect(codes(full)).toEqual([0, ERROR.UNKNOWN_TOPIC_ID])
+		expect(codes(await byId(full.sessionId, 1, []))).toEqual([ERROR.UNKNOWN_TOPIC_ID])
+		await connection.request(deleteTopics, { topics: [{ topicId: id }], timeoutMs: 5000 })
+		await until('the topic is gone', async () => codes(await byId(0, -1, [id]))[0] === ERROR.UNKNOWN_TOPIC_ID)
+		expect(codes(await byId(full.sessionId, 2, []))).toEqual([ERROR.UNKNOWN_TOPIC_OR_PARTITION, ERROR.UNKNOWN_TOPIC_ID])
 	})
 })

@@ -62,6 +62,18 @@ describe('metadata', () => {
 		})
 	})
 
+	it('11.7 of several that have one topic created, one is told 5 and the others 3', async () => {
+		const asking = await Promise.all(Array.from({ length: 4 }, () => broker.connect()))
+		const answers = await Promise.all(asking.map((each) => each.send(metadata, 12, { topics: [{ name: 'at-once' }] })))
+		const codes = answers.map(({ topics }) => topics[0]?.errorCode).sort()
+		expect(codes).toEqual([
+			ERROR.UNKNOWN_TOPIC_OR_PARTITION,
+			ERROR.UNKNOWN_TOPIC_OR_PARTITION,
+			ERROR.UNKNOWN_TOPIC_OR_PARTITION,
+			ERROR.LEADER_NOT_AVAILABLE,
+		])
+	})
+
 	it('11.6 an illegal name is 17', async () => {
 		for (const name of ['', '.', '..', 'a/b', 'x'.repeat(250)]) {
 			const answer = await connection.send(metadata, 12, { topics: [{ name }] })

@@ -429,6 +429,53 @@ describe('failure', () => {
 		}
 	})
 
+	test('19.7 the zero tail of a preallocated index is cut on a clean close', async () => {
+		const disk = new SimDisk()
+		const config = { segmentBytes: 100_000, indexIntervalBytes: 50 }
+		const { log, manager } = await openLog(disk, config)
+		for (let i = 0; i < 6; i++) await log.appendAsLeader(batch(1, 60, { first: i }), CLIENT)
+		await manager.close(0n)
+		const paths = ['index', 'timeindex'].map((ending) => `/data/t-0/00000000000000000000.${ending}`)
+		const sizes = paths.map((path) => disk.statNow(path)?.size)
+		for (const path of paths) {
+			const file = disk.openNow(path, 'write')
+			file.truncateNow(10_000 - (10_000 % 24))
+			file.closeNow()
+		}
+		const again = await openLog(disk, config)
+		expect((await readAll(again.log)).length).toBe(6)
+		await again.log.appendAsLeader(batch(1, 60, { first: 6 }), CLIENT)
+		await again.manager.close(0n)
+		const grown = paths.map((path) => disk.statNow(path)?.size as number)
+		expect(grown[0]).toBe((sizes[0] as number) + 8)
+		expect(grown[1] as number).toBeLessThanOrEqual((sizes[1] as number) + 12)
+		expect((await readAll((await openLog(disk, config)).log)).length).toBe(7)
+	})
+
+	test('20.10 epochs beyond the log end and before its start are dropped at load', async () => {
+		const disk = new SimDisk()
+		const { log, manager } = await openLog(disk)
+		log.beginEpoch(0)
+		for (let i = 0; i < 4; i++) await log.appendAsLeader(batch(1), CLIENT)
+		await manager.close(0n)
+		const path = '/data/t-0/leader-epoch-checkpoint'
+		const put = (content: string): void => {
+			const file = disk.openNow(path, 'fresh')
+			file.writeNow([Buffer.from(content)], 0)
+			file.closeNow()
+		}
+		put('0\n3\n0 0\n1 3\n7 100\n')
+		const again = await openLog(disk)
+		expect(again.log.logEndOffset).toBe(4)
+		expect(text(disk, path)).toBe('0\n2\n0 0\n1 3\n')
+		again.log.advanceHighWatermark(4)
+		again.log.deleteRecordsTo(4)
+		await again.manager.close(0n)
+		put('0\n2\n0 0\n1 3\n')
+		await openLog(disk)
+		expect(text(disk, path)).toBe('0\n1\n1 4\n')
+	})
+
 	test('20.11 KAFKA-10778 a write error fences, takes its dir offline, and the other dir goes on', async () => {
 		for (const code of ['ENOSPC', 'EIO']) {
 			const disk = new SimDisk()

@@ -1,6 +1,6 @@
 /** Connections: statements of semantics 28 and 30 that a single broker has. */
 
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { BrokerConnection } from '../../../src/client/connection.js'
 import { ERROR } from '../../../src/protocol/errors.js'
@@ -76,6 +76,21 @@ describe('connections', () => {
 			const answer = await socket.frame()
 			socket.destroy()
 			return answer !== null
+		})
+	})
+
+	it.runIf(process.platform === 'linux')('28.7 accepted connections have TCP keep-alive on', async () => {
+		const broker = await start()
+		const client = await broker.connect()
+		await client.request(metadata, { topics: [] })
+		const port = broker.port.toString(16).toUpperCase().padStart(4, '0')
+		await until('nothing is under way and the keep-alive timer runs', async () => {
+			// Columns of proc(5) net/tcp: local, remote, state (01 established), queues, timer (02 keep-alive).
+			const rows = readFileSync('/proc/net/tcp', 'utf8')
+				.split('\n')
+				.map((line) => line.trim().split(/\s+/))
+				.filter(([, local, , state]) => local?.endsWith(`:${port}`) && state === '01')
+			return rows.length > 0 && rows.every(([, , , , , timer]) => timer?.startsWith('02:'))
 		})
 	})
 
