@@ -10,7 +10,7 @@ import { parseProperties } from '../base/properties.js'
 import { type Broker, startBroker } from '../engine/broker.js'
 import { BrokerConfig, ConfigError } from '../engine/config.js'
 import { reportConfig } from '../engine/config-classes.js'
-import { DirLockedError } from '../engine/log/dir-lock.js'
+import { assertDirectoryFree, DirLockedError } from '../engine/log/dir-lock.js'
 import { DataDirMismatchError } from '../engine/log/manager.js'
 import type { Logger } from '../runtime/logger.js'
 import { nodeRuntime } from '../runtime/node-runtime.js'
@@ -169,6 +169,9 @@ async function startEmbedded(flags: BrokerFlags, config: BrokerConfig, log: Logg
 	if (dataDir === first || dataDir.startsWith(`${first}/`)) {
 		throw usageError(`--zookeeper-data-dir ${dataDir} lies inside the data folder ${first}`)
 	}
+	// Whoever has the folder has most likely the ZooKeeper beside it too: the folder is the thing to name.
+	const { disk, host } = nodeRuntime()
+	for (const each of config.list('log.dirs')) await assertDirectoryFree(disk, host, each)
 	const options = { host: '127.0.0.1', port: flags.zookeeperPort, dataDir }
 	return await ZooKeeperKeeper.start(options, log.scoped('zookeeper'))
 }
@@ -275,7 +278,15 @@ function explain(error: unknown, flags: BrokerFlags, connect: string | null): un
 			'KCLI_PORT_TAKEN',
 		)
 	}
-	if (error instanceof EmbeddedZooKeeperError && /EADDRINUSE|in use/.test(error.message)) {
+	if (error instanceof EmbeddedZooKeeperError && /data directory .* is in use/.test(error.message)) {
+		return new CliError(
+			error.message,
+			EXIT.failed,
+			'To join the cluster of the broker that runs it, give its --zookeeper; to start a cluster, another --zookeeper-data-dir.',
+			'KCLI_DIR_LOCKED',
+		)
+	}
+	if (error instanceof EmbeddedZooKeeperError && error.message.includes('EADDRINUSE')) {
 		const hint = 'Give another with --zookeeper-port (0: any), or name a running ZooKeeper with --zookeeper.'
 		return new CliError(
 			`ZooKeeper's port ${flags.zookeeperPort} is in use by another process`,

@@ -39,7 +39,17 @@ describe('broker start', () => {
 		cleanup.add(() => broker.kill())
 		const second = await kcli(['broker', 'start', '--data-dir', dataDir, ...ANY_PORTS])
 		expect(second).toMatchObject({ code: 1, stdout: '' })
-		expect(second.stderr).toMatch(/^kcli: .*in use/m)
+		expect(second.stderr.split('\n')[0]).toBe(`kcli: ${dataDir} is in use by another kcli broker (pid ${broker.pid})`)
+	})
+
+	it('refuses a second broker beside the first that names no ZooKeeper, and says how to join', async () => {
+		const folder = cleanup.folder()
+		const broker = await startBrokerProcess(`${folder}/one`)
+		cleanup.add(() => broker.kill())
+		const second = await kcli(['broker', 'start', '--id', '2', '--data-dir', `${folder}/two`, ...ANY_PORTS])
+		expect(second).toMatchObject({ code: 1, stdout: '' })
+		expect(second.stderr).toContain(`${folder}/zookeeper is in use by another ZooKeeper`)
+		expect(second.stderr).toContain('give its --zookeeper')
 	})
 
 	it('names a port that is taken, in one line', async () => {

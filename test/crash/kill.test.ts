@@ -131,6 +131,6 @@ describe('kill -9 under load', () => {
 		const folder = `${cleanup.folder()}/data`
 		const first = await startBrokerProcess(folder)
 		cleanup.add(() => first.kill())
-		await expect(startBrokerProcess(folder)).rejects.toThrow(/in use by another kcli broker|in use/)
+		await expect(startBrokerProcess(folder)).rejects.toThrow(/in use by another kcli broker/)
 	})
 })

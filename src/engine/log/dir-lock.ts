@@ -25,8 +25,9 @@ export async function lockDirectory(disk: Disk, host: Host, directory: string): 
 	const claim = await host.claim(directory)
 	const path = disk.join(directory, LOCK_FILE)
 	if (claim === null) {
-		const holder = disk.statNow(path) === null ? '' : disk.readFileNow(path).toString('utf8').split('\n')[0]
-		throw new DirLockedError(directory, holder === '' ? 'another kcli broker' : `another kcli broker (${holder})`)
+		const content = disk.statNow(path) === null ? '' : disk.readFileNow(path).toString('utf8')
+		const pid = /^pid \d+/.exec(content)?.[0]
+		throw new DirLockedError(directory, pid === undefined ? 'another kcli broker' : `another kcli broker (${pid})`)
 	}
 	const stat = disk.statNow(path)
 	const pid = stat === null ? null : host.lockHolder(stat.inode)
@@ -42,4 +43,12 @@ export async function lockDirectory(disk: Disk, host: Host, directory: string): 
 		file.closeNow()
 	}
 	return claim
+}
+
+/**
+ * Throws {@link DirLockedError} when the folder is in another broker's hands now. For a clear word before anything else
+ * is started; the lock itself decides.
+ */
+export async function assertDirectoryFree(disk: Disk, host: Host, directory: string): Promise<void> {
+	if (disk.statNow(directory) !== null) await (await lockDirectory(disk, host, directory)).release()
 }

@@ -52,7 +52,7 @@ const BYTES_MAX = 32 * 1024 * 1024
 /** Longest turn of one connection while the budget is used up by frames that are not whole. */
 const TURN_MS = 5000
 /** Bytes of file slices that are read ahead of what the socket has taken. */
-const AHEAD_BYTES = 2 * PIECE_BYTES
+const AHEAD_BYTES = PIECE_BYTES
 
 interface Slot {
 	readonly bytes: number
@@ -252,9 +252,14 @@ export class Connection {
 	/** Reads one piece of a slice and sends it behind `before`; returns its length. */
 	async #sendPiece(slice: ReplySlice, offset: number, before: readonly Buffer[]): Promise<number> {
 		const buffer = takePiece()
-		const piece = buffer.subarray(0, Math.min(PIECE_BYTES, slice.length - offset))
-		const reading = slice.read(piece, offset)
-		if (reading !== undefined) await reading
+		const piece = buffer.subarray(0, Math.min(buffer.length, slice.length - offset))
+		try {
+			const reading = slice.read(piece, offset)
+			if (reading !== undefined) await reading
+		} catch (error) {
+			givePiece(buffer)
+			throw error
+		}
 		this.#write([...before, piece], () => {
 			givePiece(buffer)
 			if (this.socket.pendingBytes <= AHEAD_BYTES) this.#wakeDrainWaiters()
