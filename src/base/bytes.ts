@@ -95,3 +95,10 @@ export function hexDump(bytes: Uint8Array, from = 0): string {
 	}
 	return rows.join('\n')
 }
+
+/** A copy in memory of its own, for bytes that are kept long: a slice of a pool would keep the whole pool. */
+export function ownCopy(bytes: Buffer): Buffer {
+	const copy = Buffer.allocUnsafeSlow(bytes.length)
+	bytes.copy(copy)
+	return copy
+}

@@ -19,7 +19,8 @@ export class Writer {
 	#parts: Part[] = []
 	#before = 0
 
-	constructor(size = 512) {
+	/** `size` bytes at first: most answers to small requests fit, larger ones double. */
+	constructor(size = 160) {
 		this.#buffer = Buffer.allocUnsafe(size)
 	}
 

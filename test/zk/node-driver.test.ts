@@ -245,8 +245,9 @@ describe('N14: close', () => {
 		const { accepted } = proxy
 		proxy.refuses = false
 		const began = performance.now()
-		await until('a while', () => performance.now() - began > 100)
-		expect(proxy.accepted).toBe(accepted)
+		await until('a while', () => performance.now() - began > 300)
+		// The one that was under way may arrive after the close; a driver that went on would have come many times.
+		expect(proxy.accepted - accepted).toBeLessThanOrEqual(1)
 	})
 })
 

@@ -5,6 +5,7 @@
  * assignment (KIP-814). Left out: transaction coordinators are not to be found yet (15).
  */
 
+import { ownCopy } from '../../base/bytes.js'
 import { ERROR } from '../../protocol/errors.js'
 import {
 	describeGroups,
@@ -111,7 +112,7 @@ function joinGroupHandler(groups: GroupCoordinator): Handler {
 				rebalanceTimeoutMs: request.rebalanceTimeoutMs < 0 ? sessionTimeoutMs : request.rebalanceTimeoutMs,
 				protocolType: request.protocolType,
 				// The frame is let go after the request: what the group keeps is copied.
-				protocols: request.protocols.map(({ name, metadata }) => ({ name, metadata: Buffer.from(metadata) })),
+				protocols: request.protocols.map(({ name, metadata }) => ({ name, metadata: ownCopy(metadata) })),
 				freshMemberId: groups.freshMemberId(groupInstanceId ?? clientId),
 			})
 			return { throttleTimeMs: 0, ...joinFields(answer, version) }
@@ -179,9 +180,7 @@ function syncGroupHandler(groups: GroupCoordinator): Handler {
 				generation: request.generationId,
 				protocolType: request.protocolType,
 				protocolName: request.protocolName,
-				assignments: new Map(
-					request.assignments.map(({ memberId, assignment }) => [memberId, Buffer.from(assignment)]),
-				),
+				assignments: new Map(request.assignments.map(({ memberId, assignment }) => [memberId, ownCopy(assignment)])),
 			})
 			return { throttleTimeMs: 0, ...answer }
 		},

@@ -4,6 +4,7 @@
  * Groups are loaded when leadership is gained and dropped when it is lost.
  */
 
+import { ownCopy } from '../../base/bytes.js'
 import type { Compression } from '../../base/compression.js'
 import { positiveHash } from '../../base/ids.js'
 import { ERROR } from '../../protocol/errors.js'
@@ -343,7 +344,7 @@ class GroupLoader {
 		if (named === null) return
 		if (named.kind === 'group') {
 			if (value === null) this.#groups.delete(named.group)
-			else this.#groups.set(named.group, Buffer.from(value))
+			else this.#groups.set(named.group, ownCopy(value))
 			return
 		}
 		const committed = value === null ? null : decodeOffset(value)

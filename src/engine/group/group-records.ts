@@ -4,6 +4,7 @@
  * value removes.
  */
 
+import { ownCopy } from '../../base/bytes.js'
 import { decodeData, encodeData } from '../../protocol/compile.js'
 import {
 	groupMetadataKey,
@@ -128,8 +129,8 @@ function memberOf(stored: StoredMember, protocol: string, now: Now): Member {
 		sessionTimeoutMs: stored.sessionTimeout,
 		rebalanceTimeoutMs: stored.rebalanceTimeout < 0 ? stored.sessionTimeout : stored.rebalanceTimeout,
 		// Buffers of the log are borrowed: what lives on is copied.
-		protocols: [{ name: protocol, metadata: Buffer.from(stored.subscription) }],
-		assignment: Buffer.from(stored.assignment),
+		protocols: [{ name: protocol, metadata: ownCopy(stored.subscription) }],
+		assignment: ownCopy(stored.assignment),
 		joinTicket: null,
 		syncTicket: null,
 		isNew: false,
