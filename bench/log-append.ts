@@ -1,7 +1,7 @@
 /**
  * Speed of `appendAsLeader` with all checks on: 1 KB records in 1 MB batches, 100-byte records, one small batch at a time.
  * Files of 64 MB are written over and over (segments are deleted as they fill), so at most some 200 MB of page cache are in
- * play and write-back does not decide. Build first, then run the file with node.
+ * play and write-back does not decide: `npm run bench:log-append`.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs'
