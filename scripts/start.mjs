@@ -7,10 +7,23 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 prepare(root)
 
 const cli = `${root}bin/run.js`
-const broker = spawn(process.execPath, [cli, 'broker', 'start', '--log-level', 'warn', ...process.argv.slice(2)], {
+const given = process.argv.slice(2)
+// In a process group of its own, so that each signal reaches it once and through us; should we die, its stdin ends and so
+// does it.
+const broker = spawn(process.execPath, [cli, 'broker', 'start', '--attached', '--log-level', 'warn', ...given], {
 	cwd: root,
-	stdio: ['inherit', 'pipe', 'inherit'],
+	detached: true,
+	stdio: ['pipe', 'pipe', 'inherit'],
 })
+
+/** Where the data is: as the flag says, or the environment, or the default. */
+function dataDirs() {
+	const dirs = given.flatMap((word, i) => {
+		if (word.startsWith('--data-dir=')) return [word.slice('--data-dir='.length)]
+		return word === '--data-dir' ? [given[i + 1]] : []
+	})
+	return dirs.length > 0 ? dirs.join(',') : (process.env.KCLI_DATA_DIR ?? `${root}.kcli-data`)
+}
 
 broker.stdout.setEncoding('utf8')
 let output = ''
@@ -33,7 +46,7 @@ function welcome({ listeners, zookeeper, cluster }) {
 	process.stdout.write(`
   broker     ${address}   (cluster ${cluster})
   zookeeper  ${zookeeper}
-  data       ${root}.kcli-data
+  data       ${dataDirs()}
   topic      hello
 
 Paste in another terminal:
@@ -46,9 +59,16 @@ Ctrl-C stops it; the data stays.
 `)
 }
 
-// Ctrl-C reaches the broker itself; we only wait for it.
-process.on('SIGINT', () => undefined)
-process.on('SIGTERM', () => broker.kill('SIGTERM'))
+// Ctrl-C comes from the terminal and once more from npm: what follows at once is the same wish.
+const SAME_MS = 300
+let toldMs = Number.NEGATIVE_INFINITY
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+	process.on(signal, () => {
+		if (performance.now() - toldMs < SAME_MS) return
+		toldMs = performance.now()
+		broker.kill(signal === 'SIGHUP' ? 'SIGTERM' : signal)
+	})
+}
 broker.on('exit', (code, signal) => {
 	// A stop that was asked for is a success here, though the broker says by which signal.
 	process.exit(code === 130 || code === 143 ? 0 : (code ?? (signal === null ? 0 : 1)))

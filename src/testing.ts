@@ -56,9 +56,13 @@ export interface TestCluster {
 
 const CLI = fileURLToPath(new URL('../bin/run.js', import.meta.url))
 const START_MS = 30_000
+const OPTIONS: readonly string[] = ['brokers', 'topics', 'configs']
 
 /** Starts a cluster; settles when it serves and its topics have leaders. Rejects with what the broker said. */
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
+	for (const key of Object.keys(options)) {
+		if (!OPTIONS.includes(key)) throw new TypeError(`startCluster has no option '${key}'; it has ${OPTIONS.join(', ')}`)
+	}
 	const count = options.brokers ?? 1
 	if (!Number.isInteger(count) || count < 1) throw new RangeError(`brokers: ${count} is not a number of brokers`)
 	if (count > 1) throw new RangeError(`brokers: ${count} is not possible yet; this version starts one`)

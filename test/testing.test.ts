@@ -16,6 +16,12 @@ afterEach(async () => {
 	cluster = null
 })
 
+it('refuses an option that it does not have', async () => {
+	await expect(startCluster({ topic: ['a'] } as ClusterOptions)).rejects.toThrow(
+		"startCluster has no option 'topic'; it has brokers, topics, configs",
+	)
+})
+
 async function start(options: ClusterOptions): Promise<TestCluster> {
 	cluster = await startCluster(options)
 	return cluster

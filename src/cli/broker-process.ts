@@ -3,7 +3,7 @@
  * line, signals. Behind `kcli broker start`.
  */
 
-import { closeSync, existsSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseProperties } from '../base/properties.js'
@@ -50,6 +50,8 @@ const DEFAULT_LISTENER = 'PLAINTEXT://127.0.0.1:9092'
  * the collector sweep thousands of blocks at a time.
  */
 const POOL_BYTES = 65_536
+/** A ZooKeeper that has not answered after this time is spoken of. */
+const UNANSWERED_MS = 1000
 const DEFAULT_DATA_DIR = '.kcli-data'
 
 /** Runs a broker until it is told to stop; returns the exit code. Throws {@link CliError} when it cannot start. */
@@ -60,6 +62,9 @@ export async function runBroker(flags: BrokerFlags, log: Logger): Promise<number
 	if (connect === null) addSingleMachineDefaults(given, log)
 	const config = checkedConfig(given, log)
 	const stopped = stopSignal(log, flags.isAttached)
+	for (const each of config.list('log.dirs')) {
+		if (existsSync(each) && !statSync(each).isDirectory()) throw usageError(`${each} is a file, not a data folder`)
+	}
 	const fatal = fatalEnd(log)
 	let embedded: ZooKeeperKeeper | null = null
 	let session: ZkSession | null = null
@@ -79,14 +84,23 @@ export async function runBroker(flags: BrokerFlags, log: Logger): Promise<number
 			})
 			return session
 		}
-		const broker = await startBroker({
+		const unanswered = setTimeout(() => {
+			if (session !== null) return
+			log.warn('ZooKeeper does not answer yet, trying on', { zookeeper: address, ...sessionPatience(config) })
+		}, UNANSWERED_MS)
+		const starting = startBroker({
 			runtime,
 			openSession,
 			config,
 			log,
 			hostName: hostname(),
 			onFatal: (reason) => fatal.tell(reason),
-		})
+		}).finally(() => clearTimeout(unanswered))
+		const broker = await Promise.race([starting, stopped])
+		if (typeof broker === 'string') {
+			await (session as ZkSession | null)?.close()
+			return stoppedEarly(starting, broker, log)
+		}
 		announce(flags, broker, address, embedded !== null)
 		const signal = await Promise.race([stopped, fatal.promise])
 		isOrphaned = signal === 'orphaned'
@@ -100,10 +114,28 @@ export async function runBroker(flags: BrokerFlags, log: Logger): Promise<number
 	}
 }
 
-function sessionOptions(config: BrokerConfig, connect: string, log: Logger) {
+/** A stop before the broker serves: nothing was acknowledged, so nothing has to be waited for. */
+function stoppedEarly(starting: Promise<Broker>, signal: StopReason, log: Logger): number {
+	// The start may fail yet, for want of what is being closed: nobody waits for it any more.
+	starting.catch((error: Error) => log.debug('start given up', { reason: error.message }))
+	log.info('stopped before it served')
+	return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated
+}
+
+function sessionPatience(config: BrokerConfig): { forMs: number } {
+	return { forMs: sessionTimeouts(config).connectTimeoutMs }
+}
+
+function sessionTimeouts(config: BrokerConfig): { sessionTimeoutMs: number; connectTimeoutMs: number } {
 	const sessionTimeoutMs = config.number('zookeeper.session.timeout.ms')
-	const connectTimeoutMs = Number(config.text('zookeeper.connection.timeout.ms') ?? sessionTimeoutMs)
-	return { connect, sessionTimeoutMs, connectTimeoutMs, logger: log.scoped('zookeeper') }
+	return {
+		sessionTimeoutMs,
+		connectTimeoutMs: Number(config.text('zookeeper.connection.timeout.ms') ?? sessionTimeoutMs),
+	}
+}
+
+function sessionOptions(config: BrokerConfig, connect: string, log: Logger) {
+	return { connect, ...sessionTimeouts(config), logger: log.scoped('zookeeper') }
 }
 
 /** File, then `-c`, then flags: the later beats the earlier. */
@@ -178,6 +210,14 @@ async function startEmbedded(flags: BrokerFlags, config: BrokerConfig, log: Logg
 	// Whoever has the folder has most likely the ZooKeeper beside it too: the folder is the thing to name.
 	const { disk, host } = nodeRuntime()
 	for (const each of config.list('log.dirs')) await assertDirectoryFree(disk, host, each)
+	const isNew = config.list('log.dirs').every((each) => !existsSync(join(each, 'meta.properties')))
+	if (isNew && existsSync(dataDir) && readdirSync(dataDir).some((name) => name.startsWith('log.'))) {
+		const advice = 'give another --zookeeper-data-dir for a cluster of its own'
+		log.warn('new data folders with a ZooKeeper that was used before: topics it knows are empty here', {
+			dataDir,
+			advice,
+		})
+	}
 	const options = { host: '127.0.0.1', port: flags.zookeeperPort, dataDir }
 	return await ZooKeeperKeeper.start(options, log.scoped('zookeeper'))
 }

@@ -4,12 +4,13 @@ import { ERROR } from '../protocol/errors.js'
 import { type Entity, entityError, parseEntity, requireBrokers } from './config-entity.js'
 import { refuseWhenReadOnly } from './confirm.js'
 import { usageError } from './errors.js'
-import type { ItemError } from './item-error.js'
+import { type ItemError, itemError } from './item-error.js'
 import { formOf, notice, type OutputChoice, printReport, tableOf } from './output.js'
 import { type ConnectionChoice, type Session, withCluster } from './session.js'
 import {
 	checkedChanges,
 	keyHint,
+	nearestKey,
 	OPERATION,
 	type Operation,
 	outcomesOf,
@@ -73,6 +74,14 @@ async function apply(
 		return { outcomes: [], errors: [await entityError(cluster, entity, before.errorCode, before.errorMessage)] }
 	}
 	const known = before?.configs ?? []
+	const wrong = changes.filter(({ key, operation }) => operation === 'unset' && !known.some(({ name }) => name === key))
+	if (known.length > 0 && wrong.length > 0) {
+		const names = known.map(({ name }) => name)
+		const errors = wrong.map(({ key }) =>
+			itemError(entity.text, ERROR.INVALID_CONFIG, `${key} is no setting here`, nearestKey(key, names)),
+		)
+		return { outcomes: [], errors }
+	}
 	const result = await admin.alterConfigs(
 		entity.type,
 		entity.name,

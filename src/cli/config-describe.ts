@@ -1,11 +1,12 @@
 /** Behind `kcli config describe`. */
 
-import type { DescribedResource } from '../client/admin.js'
+import type { Admin, DescribedResource } from '../client/admin.js'
 import { ERROR } from '../protocol/errors.js'
 import { type Entity, entityError, parseEntities, requireBrokers } from './config-entity.js'
-import type { ItemError } from './item-error.js'
+import { type ItemError, itemError } from './item-error.js'
 import { type Column, isHuman, type OutputChoice, printReport, tableOf } from './output.js'
 import { type ConnectionChoice, type Session, withCluster } from './session.js'
+import { nearestKey } from './setting-change.js'
 import { humanSetting } from './style.js'
 
 export interface ConfigDescribeChoice extends ConnectionChoice, OutputChoice {
@@ -46,6 +47,7 @@ export async function describeConfig(words: readonly string[], flags: ConfigDesc
 	const entities = parseEntities(words)
 	return await withCluster(flags, async (session) => {
 		await requireBrokers(session.cluster, entities)
+		if (session.cluster.clusterId === null) await session.cluster.refresh([])
 		const { settings, errors } = await gather(session, entities, flags)
 		const human = isHuman(flags)
 		return await printReport(
@@ -84,12 +86,25 @@ async function gather(
 			errors.push(await entityError(cluster, entity, errorCode, found?.errorMessage ?? null))
 			continue
 		}
+		const unknown = (entity.text.startsWith('topic/') ? (keys ?? []) : []).filter(
+			(key) => !found.configs.some(({ name }) => name === key),
+		)
+		if (unknown.length > 0) errors.push(...(await unknownKeys(admin, entity, unknown)))
 		const shown = found.configs
 			.map((config) => settingOf(entity, config, flags.docs))
 			.filter(({ source }) => flags.all || keys !== null || (source !== 'default' && isOwn(entity, source)))
 		settings.push(...shown.sort((a, b) => (a.key < b.key ? -1 : 1)))
 	}
 	return { settings, errors }
+}
+
+/** Settings that the broker does not know, with the nearest that it does. */
+async function unknownKeys(admin: Admin, entity: Entity, keys: readonly string[]): Promise<ItemError[]> {
+	const all = (await admin.describeConfigs([{ type: entity.type, name: entity.name, keys: null }]))[0]
+	const names = all?.configs.map(({ name }) => name) ?? []
+	return keys.map((key) =>
+		itemError(entity.text, ERROR.INVALID_CONFIG, `${key} is no setting here`, nearestKey(key, names)),
+	)
 }
 
 /** A topic inherits what its broker has; that is not its own. */

@@ -1,6 +1,7 @@
 /** What the flags of `kcli consume` ask for, checked and compiled, and the line on stderr that says it. */
 
 import type { OffsetReset } from '../client/consumer-settings.js'
+import { refuseWhenReadOnly } from './confirm.js'
 import type { PartitionName, PartitionPlan } from './consume-plan.js'
 import { CliError, EXIT, usageError } from './errors.js'
 import { type OffsetRange, parseOffsets } from './offset-grammar.js'
@@ -100,7 +101,7 @@ export function optionsOf(args: readonly string[], flags: ConsumeChoice, nowMs: 
 		tail: flags.tail ?? null,
 		idleMs,
 		group,
-		isCommitting: group !== null && flags.commit,
+		isCommitting: isCommitting(group, flags.commit),
 		filter: compileFilters(flags.grep ?? []),
 		format: compileFormat(formatOf(flags)),
 		isJson: isJson || flags['meta-only'],
@@ -142,17 +143,26 @@ function formatOf(flags: ConsumeChoice): string {
 	return `${key === undefined ? '' : `%k${literal(key)}`}%s${flags.delimiter === undefined ? '\\n' : literal(flags.delimiter)}`
 }
 
+/** Committing changes the cluster: refused when the environment says read only. */
+function isCommitting(group: string | null, isWanted: boolean): boolean {
+	if (group === null || !isWanted) return false
+	refuseWhenReadOnly(false)
+	return true
+}
+
 /** `orders: 3 partitions, 0 from 5 of …`. */
 function startText(plans: readonly PartitionPlan[], group: string | null): string {
 	const topics = [...new Set(plans.map(({ topic }) => topic))]
 	const named = topics.length > 3 ? `${topics.slice(0, 3).join(', ')} and ${topics.length - 3} more` : topics.join(', ')
+	const reader = group === null ? '' : ` as ${group}`
+	if (plans.length === 0) return `reading nothing${reader}: no partition is assigned`
 	const where =
 		plans.length === 1
 			? `partition ${plans[0]?.partition} from offset ${plans[0]?.from}`
 			: plans.length <= 4
 				? `partitions from ${plans.map(({ topic, partition, from }) => `${topics.length > 1 ? `${topic}-` : ''}${partition}@${from}`).join(' ')}`
 				: `${plans.length} partitions`
-	return `reading ${named === '' ? 'nothing' : named}${group === null ? '' : ` as ${group}`}: ${where}`
+	return `reading ${named}${reader}: ${where}`
 }
 
 function endText(count: number | null, idleMs: number | null, isExit: boolean, hasEnd: boolean): string {

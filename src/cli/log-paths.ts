@@ -14,11 +14,23 @@ export interface PartitionFolder {
 	readonly segments: readonly string[]
 }
 
-/** `topic:partition` inside `dataDir`; anything else as it is. */
+/** `topic:partition` inside `dataDir` (several, parted by commas), or a broker's folder in it; anything else as it is. */
 export function pathOf(disk: Disk, text: string, dataDir: string): string {
 	const match = /^([A-Za-z0-9._-]+):(\d+)$/.exec(text)
 	if (match === null || disk.statNow(text) !== null) return text
-	return disk.join(dataDir, `${match[1]}-${match[2]}`)
+	const name = `${match[1]}-${match[2]}`
+	const dirs = dataDir.split(',').filter((each) => each !== '')
+	const paths = dirs.flatMap((each) => [each, ...brokersIn(disk, each)]).map((each) => disk.join(each, name))
+	return paths.find((path) => disk.statNow(path) !== null) ?? disk.join(dirs[0] ?? '.', name)
+}
+
+/** Data folders of brokers directly inside a folder, as `kcli broker start` makes them by default. */
+function brokersIn(disk: Disk, path: string): string[] {
+	if (disk.statNow(path)?.isDirectory !== true) return []
+	return disk
+		.listNow(path)
+		.filter(({ name, isDirectory }) => isDirectory && disk.statNow(disk.join(path, name, 'meta.properties')) !== null)
+		.map(({ name }) => disk.join(path, name))
 }
 
 /** A partition's folder, or all of a data folder. Throws a {@link CliError} when there is none at `path`. */
@@ -26,10 +38,12 @@ export function partitionFolders(disk: Disk, path: string): PartitionFolder[] {
 	requireExisting(disk, path)
 	const own = folderAt(disk, path)
 	if (own.segments.length > 0) return [own]
-	const inside = disk
-		.listNow(path)
-		.filter(({ name, isDirectory }) => isDirectory && FOLDER.test(name))
-		.map(({ name }) => folderAt(disk, disk.join(path, name)))
+	const inside = [path, ...brokersIn(disk, path)].flatMap((dir) =>
+		disk
+			.listNow(dir)
+			.filter(({ name, isDirectory }) => isDirectory && FOLDER.test(name))
+			.map(({ name }) => folderAt(disk, disk.join(dir, name))),
+	)
 	if (inside.length === 0) {
 		throw new CliError(`${path}: no segments there`, EXIT.failed, 'name a folder such as DATA/orders-0, or DATA itself')
 	}

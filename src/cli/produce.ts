@@ -7,6 +7,7 @@ import { MissingTopic, PRODUCER_DEFAULTS, Producer, type ProducerSettings } from
 import type { RecordHeaderInput } from '../client/producer-batch.js'
 import type { DeliveryFailure } from '../client/producer-queue.js'
 import { ERROR } from '../protocol/errors.js'
+import { refuseWhenReadOnly } from './confirm.js'
 import { CliError, EXIT, usageError } from './errors.js'
 import { Interrupt } from './interrupt.js'
 import { readTime } from './offset-grammar.js'
@@ -47,6 +48,7 @@ export interface ProduceChoice extends ConnectionChoice {
 /** Sends what the input holds; the exit code. */
 export async function produceRecords(argument: string | undefined, flags: ProduceChoice): Promise<number> {
 	const topic = topicOf(argument, flags)
+	refuseWhenReadOnly(false)
 	const fixed = fixedOf(flags)
 	const rate = rateOf(flags.rate)
 	const failures = new Failures()

@@ -69,8 +69,11 @@ export function outcomesOf(
 		const { key, operation } = change
 		const old = before.find(({ name }) => name === key)
 		const oldValue = shown(old)
-		const newValue = after === null ? expected(entity, change, old) : shown(after.find(({ name }) => name === key))
-		const isSame = oldValue === newValue && old?.isSensitive !== true
+		const now = after?.find(({ name }) => name === key)
+		const newValue = after === null ? expected(entity, change, old) : shown(now)
+		// An override that says what the default says is a change all the same.
+		const isMoved = now !== undefined && now.configSource !== old?.configSource
+		const isSame = oldValue === newValue && !isMoved && old?.isSensitive !== true
 		const status = isSame ? 'unchanged' : after === null ? 'would-change' : 'changed'
 		return { entity: entity.text, key, operation, oldValue, newValue, status }
 	})
@@ -125,6 +128,7 @@ export async function settledConfigs(
 			const config = now.find(({ name }) => name === change.key)
 			if (change.operation === 'unset') return config === undefined || config.configSource !== sourceOf(entity)
 			const old = before.find(({ name }) => name === change.key)
+			if (config !== undefined && config.configSource !== -1 && config.configSource !== sourceOf(entity)) return false
 			return config?.isSensitive === true || config?.value === expected(entity, change, old)
 		})
 		if (isSettled || clock.monotonicMs() > deadline) return now
@@ -136,6 +140,11 @@ export async function settledConfigs(
 
 export async function readConfigs(admin: Admin, { type, name }: Owner): Promise<readonly Config[]> {
 	return (await admin.describeConfigs([{ type, name, keys: null }]))[0]?.configs ?? []
+}
+
+/** What may have been meant by a key that is none of `names`. */
+export function nearestKey(key: string, names: readonly string[]): string | null {
+	return didYouMean(closeMatches(key, names))
 }
 
 /** What may have been meant by keys that the entity does not have. */

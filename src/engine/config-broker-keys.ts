@@ -3,7 +3,7 @@
  * how it may change (`ro` restart only, `pb` per broker, `cw` per broker or cluster default) and what it means.
  */
 
-import { atLeast, between, type ConfigKey, key, oneOf } from './config-key.js'
+import { atLeast, between, type ConfigKey, gzipLevel, key, oneOf } from './config-key.js'
 
 export const BROKER_KEYS: readonly ConfigKey[] = [
 	key('listeners', 'string', 'PLAINTEXT://:9092', 'pb', 'sockets to bind; empty host = all; port 0 = any', undefined),
@@ -164,7 +164,7 @@ export const BROKER_KEYS: readonly ConfigKey[] = [
 		'',
 		oneOf('uncompressed', 'gzip', 'snappy', 'lz4', 'zstd', 'producer'),
 	),
-	key('compression.gzip.level', 'int', '-1', 'cw', '', atLeast(-1)),
+	key('compression.gzip.level', 'int', '-1', 'cw', '', gzipLevel),
 	key('compression.lz4.level', 'int', '9', 'cw', '', between(1, 17)),
 	key('compression.zstd.level', 'int', '3', 'cw', '', between(-131072, 22)),
 	key('min.insync.replicas', 'int', '1', 'cw', '', atLeast(1)),

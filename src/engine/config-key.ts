@@ -56,6 +56,10 @@ export function between(least: number, most: number): Check {
 	return (value) => (Number(value) < least || Number(value) > most ? `must be from ${least} to ${most}` : null)
 }
 
+/** -1 for the library's own, 1 to 9. */
+export const gzipLevel: Check = (value) =>
+	value === '-1' || (Number(value) >= 1 && Number(value) <= 9) ? null : 'must be -1 or from 1 to 9'
+
 /** For lists each item is checked. */
 export function oneOf(...allowed: string[]): Check {
 	return (value) => {

@@ -1,6 +1,6 @@
 /** Every topic key of Apache Kafka 3.9: name, type, default, the broker key it inherits from, check. All are dynamic. */
 
-import { atLeast, between, oneOf, type TopicKey, topicKey } from './config-key.js'
+import { atLeast, between, gzipLevel, oneOf, type TopicKey, topicKey } from './config-key.js'
 
 export const TOPIC_KEYS: readonly TopicKey[] = [
 	topicKey('cleanup.policy', 'list', 'delete', 'log.cleanup.policy', oneOf('compact', 'delete')),
@@ -11,7 +11,7 @@ export const TOPIC_KEYS: readonly TopicKey[] = [
 		'compression.type',
 		oneOf('uncompressed', 'gzip', 'snappy', 'lz4', 'zstd', 'producer'),
 	),
-	topicKey('compression.gzip.level', 'int', '-1', 'compression.gzip.level', atLeast(-1)),
+	topicKey('compression.gzip.level', 'int', '-1', 'compression.gzip.level', gzipLevel),
 	topicKey('compression.lz4.level', 'int', '9', 'compression.lz4.level', between(1, 17)),
 	topicKey('compression.zstd.level', 'int', '3', 'compression.zstd.level', between(-131072, 22)),
 	topicKey('delete.retention.ms', 'long', '86400000', 'log.cleaner.delete.retention.ms', atLeast(0)),

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { createServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { CLI, Cleanup, kcli, startBrokerProcess } from '../helpers/processes.js'
+import { until } from '../helpers/until.js'
 
 const cleanup = new Cleanup()
 afterEach(() => cleanup.run())
@@ -72,8 +73,38 @@ describe('broker start', () => {
 		expect(taken.stderr).toContain(String(port))
 	})
 
+	it('stops at once while it still waits for a ZooKeeper that does not answer', async () => {
+		const server = createServer(() => undefined).listen(0, '127.0.0.1')
+		await new Promise((resolve) => server.once('listening', resolve))
+		cleanup.add(() => server.close())
+		const { port } = server.address() as { port: number }
+		const flags = ['--zookeeper', `127.0.0.1:${port}`, '--data-dir', `${cleanup.folder()}/d`]
+		const child = spawn(process.execPath, [CLI, 'broker', 'start', ...flags, '--listen', 'PLAINTEXT://127.0.0.1:0'])
+		cleanup.add(() => child.kill('SIGKILL'))
+		let told = ''
+		child.stderr.on('data', (chunk: Buffer) => {
+			told += chunk.toString()
+		})
+		await until('it says what it waits for', () => told.includes('ZooKeeper does not answer yet'))
+		const began = performance.now()
+		const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
+		child.kill('SIGTERM')
+		expect(await ended).toBe(143)
+		expect(performance.now() - began).toBeLessThan(5000)
+	})
+
+	it('warns when a new data folder meets a ZooKeeper that knows topics', async () => {
+		const folder = cleanup.folder()
+		const first = await startBrokerProcess(`${folder}/one`)
+		await first.stop()
+		const second = await startBrokerProcess(`${folder}/two`, ['--log-level', 'warn'])
+		cleanup.add(() => second.kill())
+		expect(second.logText()).toContain('topics it knows are empty here')
+	})
+
 	it('refuses wrong usage with 2', async () => {
 		expect(await kcli(['broker', 'start', '--id', 'x'])).toMatchObject({ code: 2, stdout: '' })
+		expect(await kcli(['broker', 'start', '--data-dir', CLI])).toMatchObject({ code: 2, stdout: '' })
 		expect(await kcli(['broker', 'start', '-c', 'nothing'])).toMatchObject({ code: 2, stdout: '' })
 		expect(await kcli(['broker', 'start', '--config', '/no/such/file'])).toMatchObject({ code: 2, stdout: '' })
 	})

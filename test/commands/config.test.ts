@@ -61,6 +61,31 @@ describe('config set and unset', () => {
 		expect((await broker.json('config describe topic/dry')).items).toEqual([])
 	})
 
+	it('unset and describe refuse a setting that there is not, and name the nearest', async () => {
+		await broker.run('topic create misspelt')
+		for (const line of [
+			'config unset topic/misspelt max.message.bytess',
+			'config describe topic/misspelt --key max.message.bytess',
+		]) {
+			const { code, stderr } = await broker.run(line)
+			expect(code, line).toBe(1)
+			expect(stderr).toContain('max.message.bytess is no setting here')
+			expect(stderr).toContain('max.message.bytes?')
+		}
+	})
+
+	it('an override that says what the default says is a change', async () => {
+		await broker.run('topic create overridden')
+		const set = await broker.json('config set topic/overridden cleanup.policy=delete')
+		expect(set.items).toMatchObject([{ oldValue: 'delete', newValue: 'delete', status: 'changed' }])
+		const again = await broker.json('config set topic/overridden cleanup.policy=delete')
+		expect(again.items).toMatchObject([{ status: 'unchanged' }])
+		const unset = await broker.json('config unset topic/overridden cleanup.policy')
+		expect(unset.items).toMatchObject([{ status: 'changed' }])
+		const described = await broker.json('config describe topic/overridden')
+		expect(described.clusterId).toMatch(/^\S{22}$/)
+	})
+
 	it('set and unset the default of all brokers', async () => {
 		const set = await broker.json('config set broker/default log.retention.ms=3d')
 		expect(set).toMatchObject({ code: 0, items: [{ newValue: '259200000' }] })

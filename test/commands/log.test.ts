@@ -45,6 +45,18 @@ describe('log segments', () => {
 		expect(items.every((item: { log: string }) => item.log === 'ok')).toBe(true)
 	})
 
+	it('finds a partition in several folders, and in the folders of brokers inside one', async () => {
+		const parent = join(data, '..')
+		for (const dirs of [`${parent}/none,${data}`, parent]) {
+			const { code, stdout } = await kcli(['log', 'segments', 'logged:0', '--data-dir', dirs, '-o', 'tsv'])
+			expect(code, dirs).toBe(0)
+			expect(stdout).toMatch(/^logged-0\t0\t/m)
+		}
+		expect((await kcli(['log', 'segments', parent, '-o', 'tsv'])).stdout).toMatch(/^logged-0\t0\t/m)
+		const missing = await kcli(['log', 'segments', 'nowhere:0', '--data-dir', parent])
+		expect(missing).toMatchObject({ code: 1, stdout: '' })
+	})
+
 	it('lists every partition of a data folder', async () => {
 		const { stdout } = await kcli(['log', 'segments', data, '-o', 'tsv'])
 		expect(stdout).toMatch(/^logged-0\t0\t/m)

@@ -49,6 +49,11 @@ describe('topic create', () => {
 	})
 
 	it('refuses when the environment says read only', async () => {
+		for (const line of ['produce read-only --create', 'consume read-only -g readers -c 1']) {
+			const result = await broker.run(line, { env: { KCLI_READ_ONLY: '1' }, input: 'a\n' })
+			expect(result, line).toMatchObject({ code: 2, stdout: '' })
+			expect(result.stderr).toContain('KCLI_READ_ONLY')
+		}
 		const refused = await broker.run('topic create never', { env: { KCLI_READ_ONLY: '1' } })
 		expect(refused).toMatchObject({ code: 2, stdout: '' })
 	})

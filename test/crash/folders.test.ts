@@ -1,7 +1,7 @@
 /** Data folders and the embedded ZooKeeper that fail under a running broker process. */
 
 import { execFileSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { rmSync, truncateSync } from 'node:fs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { BrokerConnection } from '../../src/client/connection.js'
 import { ERROR } from '../../src/protocol/errors.js'
@@ -106,4 +106,48 @@ describe('the embedded ZooKeeper', () => {
 		await makeTopic(again, 'after')
 		expect((await send(again, 'after', batchOf(['b']))).errorCode).toBe(0)
 	}, 60_000)
+
+	it('a session that outlives its lease leaves no controller without duties', async () => {
+		const folder = cleanup.folder()
+		const { startEmbeddedZooKeeper } = await import('../../dist/cli/embedded-zookeeper.js')
+		const first = await startEmbeddedZooKeeper({ host: '127.0.0.1', port: 0, dataDir: `${folder}/zk` })
+		const [host, port] = first.address.split(':') as [string, string]
+		const timeouts = ['-c', 'zookeeper.session.timeout.ms=6000']
+		const broker = await startBrokerProcess(`${folder}/data`, ['--zookeeper', first.address, '--id', '1', ...timeouts])
+		cleanup.add(() => broker.kill())
+		const connection = await connect(broker.bootstrap)
+		await makeTopic(connection, 'before')
+		process.kill(first.pid, 'SIGKILL')
+		await until('the lease is over', () => broker.logText().includes('no longer controller'), 20_000)
+		const second = await startEmbeddedZooKeeper({ host, port: Number(port), dataDir: `${folder}/zk` })
+		cleanup.add(() => second.stop())
+		await until(
+			'it is controller again',
+			() => (broker.logText().match(/elected controller/g)?.length ?? 0) >= 2,
+			20_000,
+		)
+		await makeTopic(connection, 'after')
+		expect((await send(connection, 'after', batchOf(['b']))).errorCode).toBe(0)
+	}, 60_000)
+})
+
+describe('a file of nonsense', () => {
+	it('19.11 in one partition costs that partition only', async () => {
+		const data = `${cleanup.folder()}/data`
+		const first = await startBrokerProcess(data)
+		await makeTopic(await connect(first.bootstrap), 'parts', 4)
+		await first.kill()
+		truncateSync(`${data}/parts-2/partition.metadata`)
+		const second = await startBrokerProcess(data)
+		cleanup.add(() => second.kill())
+		const connection = await connect(second.bootstrap)
+		for (const partition of [0, 1, 2, 3]) {
+			await until(`partition ${partition} has its role`, async () => {
+				const { errorCode } = await send(connection, 'parts', batchOf(['a']), { partition })
+				return partition === 2 ? errorCode === ERROR.KAFKA_STORAGE_ERROR : errorCode === 0
+			})
+		}
+		await makeTopic(connection, 'more')
+		expect((await send(connection, 'more', batchOf(['b']))).errorCode).toBe(0)
+	})
 })

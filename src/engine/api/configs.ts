@@ -162,7 +162,7 @@ async function store(
 			[...values].map(([key, value]) => ({ name: key, value })),
 			parts.config,
 		)
-		if (!validateOnly) await writeConfig(parts.session, `topics/${name}`, checked)
+		if (!validateOnly) await write(parts, `topics/${name}`, checked)
 		return
 	}
 	if (type !== BROKER) throw new AdminError(ERROR.INVALID_REQUEST, `Resource type ${type} cannot be altered here.`)
@@ -170,7 +170,13 @@ async function store(
 	const entity = `brokers/${name === '' ? DEFAULT_ENTITY : name}`
 	const { values, touched } = change(await readConfig(parts.session, entity))
 	for (const key of touched) checkBrokerChange(key, values.get(key), name === '')
-	if (!validateOnly) await writeConfig(parts.session, entity, values)
+	if (!validateOnly) await write(parts, entity, values)
+}
+
+/** Stores settings and has them take effect here before the answer: who asks next sees them. The others are notified. */
+async function write({ session, configs }: ConfigParts, entity: string, values: Overrides): Promise<void> {
+	await writeConfig(session, entity, values)
+	await configs.apply(entity)
 }
 
 function checkBrokerChange(name: string, value: string | undefined, isDefault: boolean): void {
@@ -191,6 +197,7 @@ export function alterConfigsHandler(parts: ConfigParts): Handler {
 		const values = new Map<string, string>()
 		for (const { name, value } of given) {
 			if (value === null) throw new AdminError(ERROR.INVALID_REQUEST, `Null value not supported for ${name}.`)
+			if (values.has(name)) throw new AdminError(ERROR.INVALID_REQUEST, `The request names ${name} more than once.`)
 			values.set(name, value)
 		}
 		return values
@@ -200,6 +207,7 @@ export function alterConfigsHandler(parts: ConfigParts): Handler {
 			const responses = []
 			for (const { resourceType, resourceName, configs } of request.resources) {
 				const outcome = await attempt(() => {
+					checkOnce(request.resources, resourceType, resourceName)
 					const change = (present: Overrides) => {
 						const values = valuesOf(configs)
 						return { values, touched: new Set([...present.keys(), ...values.keys()]) }
@@ -220,6 +228,17 @@ export function alterConfigsHandler(parts: ConfigParts): Handler {
 			})),
 		}),
 	})
+}
+
+/** Throws {@link AdminError} 42 when the request names a resource twice: which of the two wins nobody could tell. */
+function checkOnce(
+	resources: readonly { readonly resourceType: number; readonly resourceName: string }[],
+	type: number,
+	name: string,
+): void {
+	const named = resources.filter(({ resourceType, resourceName }) => resourceType === type && resourceName === name)
+	if (named.length > 1)
+		throw new AdminError(ERROR.INVALID_REQUEST, `The request names resource '${name}' more than once.`)
 }
 
 async function attempt(job: () => Promise<void>): Promise<{ errorCode: number; errorMessage: string | null }> {
@@ -245,6 +264,7 @@ export function incrementalAlterConfigsHandler(parts: ConfigParts): Handler {
 			const responses = []
 			for (const { resourceType, resourceName, configs } of request.resources) {
 				const outcome = await attempt(() => {
+					checkOnce(request.resources, resourceType, resourceName)
 					const change = (present: Overrides) => applyOperations(parts, resourceType, present, configs)
 					return store(parts, resourceType, resourceName, change, request.validateOnly)
 				})

@@ -54,6 +54,9 @@ export function listOffsetsHandler(parts: OffsetParts): Handler {
 	}
 	return handler(listOffsets, {
 		async handle(request, context) {
+			if (context.version >= 2 && request.isolationLevel !== 0 && request.isolationLevel !== READ_COMMITTED) {
+				return refusedAll(request, ERROR.UNKNOWN_SERVER_ERROR)
+			}
 			const topics = []
 			for (const { name, partitions } of request.topics) {
 				const twice = new Set(
@@ -72,14 +75,18 @@ export function listOffsetsHandler(parts: OffsetParts): Handler {
 			}
 			return { throttleTimeMs: 0, topics }
 		},
-		fail: (request, errorCode) => ({
-			throttleTimeMs: 0,
-			topics: request.topics.map(({ name, partitions }) => ({
-				name,
-				partitions: partitions.map(({ partitionIndex }) => refused(partitionIndex, errorCode)),
-			})),
-		}),
+		fail: refusedAll,
 	})
+}
+
+function refusedAll(request: ListRequest, errorCode: number) {
+	return {
+		throttleTimeMs: 0,
+		topics: request.topics.map(({ name, partitions }) => ({
+			name,
+			partitions: partitions.map(({ partitionIndex }) => refused(partitionIndex, errorCode)),
+		})),
+	}
 }
 
 function refused(partitionIndex: number, errorCode: number): ListAnswer {

@@ -130,6 +130,7 @@ export class TopicAdmin {
 		const partitions = request.partitions === -1 ? config.number('num.partitions') : request.partitions
 		const wanted = request.replicationFactor
 		const replicationFactor = wanted === -1 ? config.number('default.replication.factor') : wanted
+		checkCount(partitions)
 		if (partitions < 1) throw new AdminError(ERROR.INVALID_PARTITIONS, 'Number of partitions must be at least 1.')
 		if (replicationFactor < 1) {
 			throw new AdminError(ERROR.INVALID_REPLICATION_FACTOR, 'Replication factor must be at least 1.')
@@ -157,6 +158,7 @@ export class TopicAdmin {
 		validateOnly: boolean,
 	): Promise<void> {
 		const { session, metadata, random, log } = this.#parts
+		checkKnowable(topic)
 		const node = await session.get(topicZnode.path(topic))
 		if (node === null) throw new AdminError(ERROR.UNKNOWN_TOPIC_OR_PARTITION, `There is no topic '${topic}'.`)
 		if ((await session.exists(deleteTopicZnode.path(topic))) !== null) {
@@ -171,6 +173,7 @@ export class TopicAdmin {
 			const problem = count === present ? 'already has' : 'has more than that:'
 			throw new AdminError(ERROR.INVALID_PARTITIONS, `Topic '${topic}' ${problem} ${present} partitions.`)
 		}
+		checkCount(count)
 		const brokers = [...metadata.image.brokers.values()].map(({ id, rack }) => ({ id, rack }))
 		const first = info.partitions.get(0) ?? []
 		let added: Map<number, readonly number[]>
@@ -205,6 +208,7 @@ export class TopicAdmin {
 	/** Asks the controller to delete a topic. Throws {@link AdminError} when there is none. */
 	async delete(topic: string): Promise<void> {
 		const { session, log } = this.#parts
+		checkKnowable(topic)
 		if ((await session.exists(topicZnode.path(topic))) === null) {
 			throw new AdminError(ERROR.UNKNOWN_TOPIC_OR_PARTITION, `There is no topic '${topic}'.`)
 		}
@@ -225,6 +229,20 @@ export class TopicAdmin {
 	readConfigs(topic: string): Promise<Map<string, string>> {
 		return readConfig(this.#parts.session, configZnode.entityPath('topics', topic))
 	}
+}
+
+/** More would not fit in the topic's znode, and placing them would hold up all else. */
+const PARTITIONS_MAX = 100_000
+
+function checkCount(partitions: number): void {
+	if (partitions <= PARTITIONS_MAX) return
+	throw new AdminError(ERROR.INVALID_PARTITIONS, `A topic has ${PARTITIONS_MAX} partitions at most, not ${partitions}.`)
+}
+
+/** A name that no topic can have must not become a path: `a/partitions` is a node of topic `a`. Throws {@link AdminError} 3. */
+function checkKnowable(topic: string): void {
+	if (topicNameProblem(topic) === null) return
+	throw new AdminError(ERROR.UNKNOWN_TOPIC_OR_PARTITION, `There is no topic '${topic}'.`)
 }
 
 /** Holds an assignment against the rules (semantics 16.3, 16.11); throws {@link AdminError} 39. */

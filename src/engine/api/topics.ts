@@ -65,6 +65,11 @@ function refusal(error: unknown): { errorCode: number; errorMessage: string } {
 	return { errorCode: error.code, errorMessage: error.message }
 }
 
+/** Names that differ only in `.` and `_` share the names of their metrics (semantics 16.1). */
+function metricName(topic: string): string {
+	return topic.replaceAll('.', '_')
+}
+
 function duplicates(names: readonly string[]): Set<string> {
 	return new Set(names.filter((name, i) => names.indexOf(name) !== i))
 }
@@ -101,12 +106,24 @@ export function createTopicsHandler(parts: TopicParts): Handler {
 				return { throttleTimeMs: 0, topics: answerAll(ERROR.NOT_CONTROLLER, 'This broker is not the controller.') }
 			}
 			const twice = duplicates(request.topics.map(({ name }) => name))
-			const once = request.topics.filter(({ name }) => !twice.has(name))
+			const seen = new Map<string, string>()
+			const twinOf = new Map<string, string>()
+			for (const { name } of request.topics) {
+				const first = seen.get(metricName(name))
+				if (first === undefined) seen.set(metricName(name), name)
+				else if (first !== name) twinOf.set(name, first)
+			}
+			const once = request.topics.filter(({ name }) => !twice.has(name) && !twinOf.has(name))
 			const topics: CreateAnswer[] = [...twice].map((name) => ({
 				name,
 				errorCode: ERROR.INVALID_REQUEST,
 				errorMessage: `The request names topic '${name}' more than once.`,
 			}))
+			for (const [name, first] of twinOf) {
+				if (twice.has(name)) continue
+				const errorMessage = `Topic '${name}' collides with '${first}' of the same request.`
+				topics.push({ name, errorCode: ERROR.INVALID_TOPIC_EXCEPTION, errorMessage })
+			}
 			topics.push(...(await Promise.all(once.map((each) => one(each, request.validateOnly, request.timeoutMs)))))
 			return { throttleTimeMs: 0, topics }
 		},

@@ -56,6 +56,7 @@ export class Controller {
 		const { session } = this.#options
 		this.#events = session.onEvent(async (event) => {
 			if (event.type === 'leaseLost') this.#drop('the ZooKeeper session may be gone')
+			if (event.type === 'connected' && !event.isNew) void this.#post('lease is back', () => this.#onLeaseBack())
 			if (event.type === 'expired') await this.#mailbox.post(() => this.#drop('the ZooKeeper session expired'))
 		})
 		const watch = session.watchData(controllerZnode.path, (node) => {
@@ -107,6 +108,18 @@ export class Controller {
 		)
 		this.#duties = duties
 		await duties.takeOver()
+	}
+
+	/**
+	 * The session outlived its lease after all, and with it a controller node that nobody acts for: it is given up, so that
+	 * the role is free for the next election, in which this broker stands like any other.
+	 */
+	async #onLeaseBack(): Promise<void> {
+		const { session } = this.#options
+		if (this.#stopped || this.#duties !== null) return
+		const node = await session.get(controllerZnode.path)
+		if (node === null || node.stat.ephemeralOwner !== session.sessionId) return
+		await session.remove(controllerZnode.path, node.stat.version)
 	}
 
 	#drop(reason: string): void {

@@ -320,14 +320,15 @@ export class ControllerDuties {
 	}
 
 	async #onDeletions(names: readonly string[]): Promise<void> {
-		const { session, log, isTopicDeletionEnabled } = this.#options
+		const { log, isTopicDeletionEnabled } = this.#options
 		for (const topic of names) {
 			if (this.context.deleting.has(topic)) continue
 			if (!this.context.topics.has(topic)) await this.#loadTopic(topic)
 			if (!this.context.topics.has(topic) || !isTopicDeletionEnabled()) {
-				const path = deleteTopicZnode.path(topic)
-				await fencedMulti(session, this.context.epochVersion, [{ op: 'remove', path, version: -1 }])
-				log.info('topic deletion dropped', { topic, reason: isTopicDeletionEnabled() ? 'no such topic' : 'disabled' })
+				// The list may be older than a deletion that was finished since: then nothing is left to drop.
+				if (await this.#endDeletion(topic)) {
+					log.info('topic deletion dropped', { topic, reason: isTopicDeletionEnabled() ? 'no such topic' : 'disabled' })
+				}
 				continue
 			}
 			this.context.deleting.add(topic)
@@ -374,12 +375,20 @@ export class ControllerDuties {
 		await fencedRemoveTree(session, epochVersion, topicZnode.path(topic))
 		await fencedRemoveTree(session, epochVersion, configZnode.path(configZnode.entityPath('topics', topic)))
 		this.#forget(topic)
+		await this.#endDeletion(topic)
+		log.info('topic deleted', { topic })
+	}
+
+	/** Takes the wish to delete a topic away; false when it was gone already. */
+	async #endDeletion(topic: string): Promise<boolean> {
+		const path = deleteTopicZnode.path(topic)
 		try {
-			await fencedMulti(session, epochVersion, [{ op: 'remove', path: deleteTopicZnode.path(topic), version: -1 }])
+			await fencedMulti(this.#options.session, this.context.epochVersion, [{ op: 'remove', path, version: -1 }])
+			return true
 		} catch (error) {
 			if (!isZkError(error, 'NO_NODE')) throw error
+			return false
 		}
-		log.info('topic deleted', { topic })
 	}
 
 	#forget(topic: string): void {

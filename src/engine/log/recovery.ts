@@ -214,7 +214,10 @@ async function checkActive(core: LogCore): Promise<void> {
 		active.nextOffset()
 	} catch (error) {
 		if (!(error instanceof IndexDamage) && !(error instanceof SegmentDamage)) throw error
-		core.services.logger.warn('index is damaged, it is made anew', { log: core.name, reason: error.message })
+		core.services.logger.warn('the end of the log is damaged, its segment is read again', {
+			log: core.name,
+			reason: error.message,
+		})
 		await recoverSegment(core, active)
 	}
 }

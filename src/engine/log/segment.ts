@@ -229,13 +229,13 @@ export class Segment {
 		return bytes
 	}
 
-	/** Next offset after the last whole batch, found from the last index entry on. */
+	/** Next offset after the last batch, found from the last index entry on. Throws {@link SegmentDamage} when it is cut. */
 	nextOffset(): number {
 		let position = this.#indexed(this.offsetIndex.lastPosition())
 		let next = this.baseOffset
 		while (position < this.#size) {
 			const place = this.placeAt(position)
-			if (place === null) break
+			if (place === null) throw new SegmentDamage(this.path, position, 'batch is cut')
 			next = place.lastOffset + 1
 			position += place.bytes
 		}

@@ -44,7 +44,7 @@ export class ConfigStore {
 		this.#onBroker = onBroker
 		this.#reader = new ChangeReader(this.#session, this.#clock, {
 			root: configChangeZnode.root,
-			handle: (data) => this.#onChange(configChangeZnode.decode(data)),
+			handle: (data) => this.apply(configChangeZnode.decode(data)),
 			onError: (error, name) => this.#log.error('config change not applied', { node: name, reason: errorText(error) }),
 		})
 		await this.#reader.start()
@@ -68,7 +68,8 @@ export class ConfigStore {
 		this.#topics.delete(topic)
 	}
 
-	async #onChange(entityPath: string): Promise<void> {
+	/** Reads an entity's settings (`topics/NAME`, `brokers/ID`) again and has them take effect. */
+	async apply(entityPath: string): Promise<void> {
 		const slash = entityPath.indexOf('/')
 		const type = entityPath.slice(0, slash)
 		const name = entityPath.slice(slash + 1)

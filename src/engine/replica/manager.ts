@@ -9,7 +9,6 @@ import type { leaderAndIsr, stopReplica } from '../../protocol/messages/replicat
 import type { RequestInput, ResponseInput } from '../../protocol/schema.js'
 import { errorText, type Logger } from '../../runtime/logger.js'
 import type { Clock } from '../../runtime/ports.js'
-import { DiskError } from '../../runtime/ports.js'
 import type { BrokerConfig } from '../config.js'
 import type { LogManager } from '../log/manager.js'
 import type { MetadataCache, UpdateMetadataRequest } from '../metadata/cache.js'
@@ -134,7 +133,7 @@ export class ReplicaManager {
 			if (typeof created === 'number') return created
 			partition = created
 		} catch (error) {
-			if (!(error instanceof DiskError)) throw error
+			// Whatever it is (a disk, a file of nonsense): the other partitions of the order must not suffer for it.
 			log.error('replica not created', { topic, partition: index, reason: errorText(error) })
 			this.#offline.add(key)
 			return ERROR.KAFKA_STORAGE_ERROR

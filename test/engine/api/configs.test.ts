@@ -205,3 +205,39 @@ describe('what the logs hold', () => {
 		])
 	})
 })
+
+describe('what is altered', () => {
+	it('29.1 is described at once', async () => {
+		await makeTopic(connection, 'read-back')
+		for (let i = 1; i <= 20; i++) {
+			expect(await alter(TOPIC, 'read-back', [['retention.ms', 0, String(i * 1000)]])).toBe(0)
+			expect(await value(TOPIC, 'read-back', 'retention.ms')).toBe(String(i * 1000))
+		}
+	})
+
+	it('29.2 is named once: a resource or a key twice is 42', async () => {
+		const resource = (configs: { name: string; value: string }[]) => ({
+			resourceType: TOPIC,
+			resourceName: 'read-back',
+			configs,
+		})
+		const one = { name: 'retention.ms', value: '77' }
+		const key = await connection.send(alterConfigs, 1, { resources: [resource([one, one])], validateOnly: false })
+		expect(key.responses.map(({ errorCode }) => errorCode)).toEqual([42])
+		const twice = [resource([one]), resource([one])]
+		const both = await connection.send(alterConfigs, 1, { resources: twice, validateOnly: false })
+		expect(both.responses.map(({ errorCode }) => errorCode)).toEqual([42, 42])
+		expect(await value(TOPIC, 'read-back', 'retention.ms')).toBe('20000')
+	})
+
+	it('29.2 a gzip level is -1 or from 1 to 9', async () => {
+		for (const [level, code] of [
+			['0', 40],
+			['10', 40],
+			['-1', 0],
+			['9', 0],
+		] as const) {
+			expect(await alter(TOPIC, 'read-back', [['compression.gzip.level', 0, level]]), level).toBe(code)
+		}
+	})
+})

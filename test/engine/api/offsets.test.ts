@@ -35,6 +35,10 @@ describe('list offsets', () => {
 		expect((await offsetAt(connection, 'timed', -9)).errorCode).toBe(ERROR.UNSUPPORTED_VERSION)
 	})
 
+	it('28.4 an unknown isolation level is -1', async () => {
+		expect((await offsetAt(connection, 'timed', -1, { isolation: 7 as 0 })).errorCode).toBe(-1)
+	})
+
 	it('10.2 a time after all records finds nothing', async () => {
 		expect(await offsetAt(connection, 'timed', 5000)).toMatchObject({ errorCode: 0, offset: -1, timestamp: -1 })
 		expect(await offsetAt(connection, 'timed', Number.MAX_SAFE_INTEGER)).toMatchObject({ errorCode: 0, offset: -1 })

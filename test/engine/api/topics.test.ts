@@ -161,6 +161,57 @@ describe('deleting topics', () => {
 		expect(await remove([{ name: 'told', topicId: id }])).toEqual([['told', id, ERROR.INVALID_REQUEST]])
 	})
 
+	it('16.12 a name that no topic can have is 3, does no harm to the topic it would lie in, and spoils no other', async () => {
+		await makeTopic(connection, 'intact')
+		await makeTopic(connection, 'doomed')
+		const names = ['', '/', 'intact/partitions', 'a\0b', 'doomed']
+		const answer = await connection.send(deleteTopics, 3, { topicNames: names, timeoutMs: 10_000 })
+		expect(answer.responses.map(({ errorCode }) => errorCode)).toEqual([3, 3, 3, 3, 0])
+		expect((await broker.session.children('/admin/delete_topics'))?.names).toEqual([])
+		const grown = await connection.send(createPartitions, 3, {
+			topics: ['intact/partitions', '', 'intact'].map((name) => ({ name, count: 2, assignments: null })),
+			timeoutMs: 10_000,
+			validateOnly: false,
+		})
+		expect(grown.results.map(({ errorCode }) => errorCode)).toEqual([3, 3, 0])
+	})
+
+	it('16.1 names of one request that collide: the first is made, the second is 17', async () => {
+		const topics = ['co.lli_de', 'co_lli.de', 'alone'].map((name) => ({
+			name,
+			numPartitions: 1,
+			replicationFactor: 1,
+			assignments: [],
+			configs: [],
+		}))
+		const answer = await connection.send(createTopics, 7, { topics, timeoutMs: 10_000, validateOnly: false })
+		expect(Object.fromEntries(answer.topics.map(({ name, errorCode }) => [name, errorCode]))).toEqual({
+			'co.lli_de': 0,
+			'co_lli.de': 17,
+			alone: 0,
+		})
+	})
+
+	it('16.2 a count that no znode could hold is refused at once', async () => {
+		const topic = { name: 'vast', numPartitions: 2147483647, replicationFactor: 1, assignments: [], configs: [] }
+		const began = performance.now()
+		const answer = await connection.send(createTopics, 7, { topics: [topic], timeoutMs: 10_000, validateOnly: true })
+		expect(answer.topics[0]?.errorCode).toBe(37)
+		expect(performance.now() - began).toBeLessThan(1000)
+	})
+
+	it('16.13 several at once leave no failure of the controller behind', async () => {
+		const names = ['gone-1', 'gone-2', 'gone-3']
+		for (const name of names) await makeTopic(connection, name)
+		const topics = names.map((name) => ({ name, topicId: ZERO_TOPIC_ID }))
+		const answer = await connection.send(deleteTopics, 6, { topics, timeoutMs: 10_000 })
+		expect(answer.responses.map(({ errorCode }) => errorCode)).toEqual([0, 0, 0])
+		await until('all wishes are fulfilled', async () => {
+			return (await broker.session.children('/admin/delete_topics'))?.names.length === 0
+		})
+		expect(broker.lines.filter(({ level }) => level === 'error')).toEqual([])
+	})
+
 	it('16.13 and 16.14 its folder and znodes go, and the same name comes anew, empty and with another id', async () => {
 		await makeTopic(connection, 'again')
 		await send(connection, 'again', batchOf(['old']))

@@ -429,6 +429,21 @@ describe('failure', () => {
 		}
 	})
 
+	test('20.8 a tail that is torn after a clean stop is cut, and nothing is written behind it', async () => {
+		const disk = new SimDisk()
+		const { log, manager } = await openLog(disk)
+		for (let i = 0; i < 3; i++) await log.appendAsLeader(batch(1, 20, { first: i }), CLIENT)
+		await manager.close(0n)
+		const path = '/data/t-0/00000000000000000000.log'
+		const file = disk.openNow(path, 'write')
+		file.truncateNow(file.sizeNow() - 7)
+		file.closeNow()
+		const again = await openLog(disk)
+		expect(again.log.logEndOffset).toBe(2)
+		await again.log.appendAsLeader(batch(1, 20, { first: 7 }), CLIENT)
+		expect((await readAll(again.log)).map((record) => Number.parseInt(String(record.value), 10))).toEqual([0, 1, 7])
+	})
+
 	test('19.7 the zero tail of a preallocated index is cut on a clean close', async () => {
 		const disk = new SimDisk()
 		const config = { segmentBytes: 100_000, indexIntervalBytes: 50 }
