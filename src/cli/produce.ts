@@ -348,7 +348,7 @@ class Run {
 		if (this.#producer.fatal !== null) throw this.#producer.fatal
 		if (this.#inputError !== null) {
 			const { message, hint } = this.#inputError
-			throw new CliError(`${message}; ${writtenCount} records before it were written`, EXIT.failed, hint, 'KCLI_INPUT')
+			throw new CliError(`${message}; records before it, all written: ${writtenCount}`, EXIT.failed, hint, 'KCLI_INPUT')
 		}
 		if (this.#tee?.failure != null) throw this.#tee.failure
 		if (process.stderr.isTTY && !this.#flags.quiet) {

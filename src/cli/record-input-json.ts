@@ -3,6 +3,7 @@
  * flat headers), kaf and rpk. A row's partition and offset say where it came from, and are not used.
  */
 
+import { isUtf8 } from 'node:buffer'
 import type { RecordHeaderInput } from '../client/producer-batch.js'
 import { readTime } from './offset-grammar.js'
 import { type Emit, InputError, type InputParser, type InputRecord, Splitter } from './record-input.js'
@@ -42,9 +43,14 @@ const FIELDS: ReadonlySet<string> = new Set([
 ])
 
 const LINE_END = Buffer.from('\n')
+const NOT_TEXT = 'Bytes that are no text go in as base64 or hex, with "valueEncoding".'
+/** JSON.stringify escapes halves only; behind an even number of backslashes it is an escape. */
+const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f][0-9a-f]{2}/
 
 export function jsonParser(options: JsonOptions, emit: Emit): InputParser {
 	return new Splitter(LINE_END, (bytes, from, end, line) => {
+		// What is not UTF-8 would be stored as something else without a word.
+		if (!isUtf8(bytes.subarray(from, end))) throw new InputError(line, 'this is not UTF-8', NOT_TEXT)
 		const text = bytes.toString('utf8', from, end)
 		if (text.trim() === '') return
 		let row: unknown
@@ -54,6 +60,9 @@ export function jsonParser(options: JsonOptions, emit: Emit): InputParser {
 			throw new InputError(line, `this is no JSON: ${(error as Error).message}`, 'Each line holds one object.')
 		}
 		if (typeof row !== 'object' || row === null || Array.isArray(row)) throw new InputError(line, 'this is no object')
+		if (/\\u[dD][89a-fA-F]/.test(text) && LONE_SURROGATE.test(JSON.stringify(row))) {
+			throw new InputError(line, 'half of a surrogate pair is no character', NOT_TEXT)
+		}
 		const { record, value } = readRow(row as Record<string, unknown>, options, line)
 		emit(record, value, 0, value?.length ?? 0, line)
 	})

@@ -157,6 +157,21 @@ describe('JSON records', () => {
 		expect(found).toMatchObject([{ ...rest, value: value?.toString() ?? null, headers: wanted.headers ?? null }])
 	})
 
+	it('refuses what JSON cannot hold, and takes whole pairs and escaped backslashes', () => {
+		const parse = (line: Buffer | string) => {
+			const options = { isStrict: true, isPartitionKept: false, key: null }
+			return parsed((emit) => jsonParser(options, emit), Buffer.isBuffer(line) ? line : Buffer.from(line))
+		}
+		expect(() =>
+			parse(Buffer.concat([Buffer.from('{"value":"a'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')])),
+		).toThrow(/line 1: this is not UTF-8/)
+		for (const lone of ['\\ud800x', '\\uDC00', 'x\\\\\\ud800']) {
+			expect(() => parse(`{"value":"${lone}"}`), lone).toThrow(/half of a surrogate pair/)
+		}
+		expect(parse('{"value":"\\ud83d\\ude00"}')).toMatchObject([{ value: '😀' }])
+		expect(parse('{"value":"\\\\ud800"}')).toMatchObject([{ value: '\\ud800' }])
+	})
+
 	it.each([
 		['{"key":', /line 2: this is no JSON/],
 		['[1]', /line 2: this is no object/],

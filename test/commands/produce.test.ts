@@ -150,7 +150,7 @@ describe('kcli produce', () => {
 		await topic('badjson')
 		const done = await produce(['badjson', '--input', 'json'], '{"value":"a"}\n{"value":')
 		expect(done.code).toBe(1)
-		expect(done.stderr).toMatch(/line 2: this is no JSON.*1 records before it were written/s)
+		expect(done.stderr).toMatch(/line 2: this is no JSON.*records before it, all written: 1/s)
 		expect((await rows('badjson')).map(({ value }) => value)).toEqual(['a'])
 	})
 
