@@ -7,7 +7,7 @@ import { decodeSnapshot, encodeSnapshot } from '../../../src/engine/log/producer
 import { ProducerState } from '../../../src/engine/log/producer-state.js'
 import { TRANSACTIONAL_BIT } from '../../../src/protocol/records/batch.js'
 import { buildMarker } from '../../../src/protocol/records/record.js'
-import { batch, CLIENT, COORDINATOR, type Opened, openLog } from './setup.js'
+import { batch, bytesOf, CLIENT, COORDINATOR, type Opened, openLog } from './setup.js'
 
 const ID = 1000n
 
@@ -121,6 +121,17 @@ describe('sequences', () => {
 })
 
 describe('transactions', () => {
+	test('1.12 a marker takes an offset and is returned to readers, who skip it', async () => {
+		const log = await openLog()
+		await sendTxn(log, 0)
+		expect(await end(log, 'commit')).toMatchObject({ errorCode: 0, firstOffset: 1, lastOffset: 1 })
+		expect(log.log.logEndOffset).toBe(2)
+		const bytes = await bytesOf(log.log.read({ offset: 1, maxBytes: 1000, minOneBatch: true, upTo: 'logEnd' }))
+		expect(bytes.readBigInt64BE(0)).toBe(1n)
+		// Attributes: control (bit 5) and transactional (bit 4).
+		expect(bytes.readInt16BE(21) & 0x30).toBe(0x30)
+	})
+
 	test('5.9 a marker does not reset sequences of the same epoch', async () => {
 		const log = await openLog()
 		await sendTxn(log, 0)
