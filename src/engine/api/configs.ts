@@ -4,6 +4,7 @@
  * (KIP-226), 3 types and documentation (KIP-569). Left out: broker loggers and client metrics answer 42.
  */
 
+import { repeated } from '../../base/repeated.js'
 import { ERROR } from '../../protocol/errors.js'
 import { alterConfigs, describeConfigs, incrementalAlterConfigs } from '../../protocol/messages/configs.js'
 import type { Decoded, ResponseInput } from '../../protocol/schema.js'
@@ -204,41 +205,57 @@ export function alterConfigsHandler(parts: ConfigParts): Handler {
 	}
 	return handler(alterConfigs, {
 		async handle(request) {
-			const responses = []
-			for (const { resourceType, resourceName, configs } of request.resources) {
-				const outcome = await attempt(() => {
-					checkOnce(request.resources, resourceType, resourceName)
-					const change = (present: Overrides) => {
-						const values = valuesOf(configs)
-						return { values, touched: new Set([...present.keys(), ...values.keys()]) }
-					}
-					return store(parts, resourceType, resourceName, change, request.validateOnly)
-				})
-				responses.push({ ...outcome, resourceType, resourceName })
-			}
+			const responses = await alterEach(request.resources, ({ resourceType, resourceName, configs }) => {
+				const change = (present: Overrides) => {
+					const values = valuesOf(configs)
+					return { values, touched: new Set([...present.keys(), ...values.keys()]) }
+				}
+				return store(parts, resourceType, resourceName, change, request.validateOnly)
+			})
 			return { throttleTimeMs: 0, responses }
 		},
-		fail: (request, errorCode) => ({
-			throttleTimeMs: 0,
-			responses: request.resources.map(({ resourceType, resourceName }) => ({
-				errorCode,
-				errorMessage: null,
-				resourceType,
-				resourceName,
-			})),
-		}),
+		fail: (request, errorCode) => ({ throttleTimeMs: 0, responses: failEach(request.resources, errorCode) }),
 	})
 }
 
-/** Throws {@link AdminError} 42 when the request names a resource twice: which of the two wins nobody could tell. */
-function checkOnce(
-	resources: readonly { readonly resourceType: number; readonly resourceName: string }[],
-	type: number,
-	name: string,
-): void {
-	const named = resources.filter(({ resourceType, resourceName }) => resourceType === type && resourceName === name)
-	if (named.length > 1)
-		throw new AdminError(ERROR.INVALID_REQUEST, `The request names resource '${name}' more than once.`)
+interface Resource {
+	readonly resourceType: number
+	readonly resourceName: string
+}
+
+interface Altered extends Resource {
+	readonly errorCode: number
+	readonly errorMessage: string | null
+}
+
+/** Alters one resource after the other. One that is named twice is 42: which of the two wins nobody could tell. */
+async function alterEach<R extends Resource>(
+	resources: readonly R[],
+	alter: (resource: R) => Promise<void>,
+): Promise<Altered[]> {
+	const keyOf = ({ resourceType, resourceName }: Resource): string => `${resourceType}/${resourceName}`
+	const twice = repeated(resources.map(keyOf))
+	const responses: Altered[] = []
+	for (const resource of resources) {
+		const { resourceType, resourceName } = resource
+		const outcome = await attempt(async () => {
+			if (twice.has(keyOf(resource))) {
+				throw new AdminError(ERROR.INVALID_REQUEST, `The request names resource '${resourceName}' more than once.`)
+			}
+			await alter(resource)
+		})
+		responses.push({ ...outcome, resourceType, resourceName })
+	}
+	return responses
+}
+
+function failEach(resources: readonly Resource[], errorCode: number): Altered[] {
+	return resources.map(({ resourceType, resourceName }) => ({
+		errorCode,
+		errorMessage: null,
+		resourceType,
+		resourceName,
+	}))
 }
 
 async function attempt(job: () => Promise<void>): Promise<{ errorCode: number; errorMessage: string | null }> {
@@ -261,26 +278,13 @@ const SUBTRACT = 3
 export function incrementalAlterConfigsHandler(parts: ConfigParts): Handler {
 	return handler(incrementalAlterConfigs, {
 		async handle(request) {
-			const responses = []
-			for (const { resourceType, resourceName, configs } of request.resources) {
-				const outcome = await attempt(() => {
-					checkOnce(request.resources, resourceType, resourceName)
-					const change = (present: Overrides) => applyOperations(parts, resourceType, present, configs)
-					return store(parts, resourceType, resourceName, change, request.validateOnly)
-				})
-				responses.push({ ...outcome, resourceType, resourceName })
-			}
+			const responses = await alterEach(request.resources, ({ resourceType, resourceName, configs }) => {
+				const change = (present: Overrides) => applyOperations(parts, resourceType, present, configs)
+				return store(parts, resourceType, resourceName, change, request.validateOnly)
+			})
 			return { throttleTimeMs: 0, responses }
 		},
-		fail: (request, errorCode) => ({
-			throttleTimeMs: 0,
-			responses: request.resources.map(({ resourceType, resourceName }) => ({
-				errorCode,
-				errorMessage: null,
-				resourceType,
-				resourceName,
-			})),
-		}),
+		fail: (request, errorCode) => ({ throttleTimeMs: 0, responses: failEach(request.resources, errorCode) }),
 	})
 }
 

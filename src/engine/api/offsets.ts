@@ -4,6 +4,7 @@
  * largest timestamp (KIP-734), 8 earliest local, 9 latest tiered (KIP-405; there is no tiered storage: -1).
  */
 
+import { repeated } from '../../base/repeated.js'
 import { ERROR } from '../../protocol/errors.js'
 import { listOffsets, offsetForLeaderEpoch } from '../../protocol/messages/offsets.js'
 import { deleteRecords } from '../../protocol/messages/topics.js'
@@ -59,9 +60,7 @@ export function listOffsetsHandler(parts: OffsetParts): Handler {
 			}
 			const topics = []
 			for (const { name, partitions } of request.topics) {
-				const twice = new Set(
-					partitions.map((each) => each.partitionIndex).filter((index, i, all) => all.indexOf(index) !== i),
-				)
+				const twice = repeated(partitions.map(({ partitionIndex }) => partitionIndex))
 				const answers: ListAnswer[] = []
 				for (const question of partitions) {
 					const isRefused = context.version >= 1 && twice.has(question.partitionIndex)

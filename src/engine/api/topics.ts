@@ -5,6 +5,7 @@
  */
 
 import { ZERO_TOPIC_ID } from '../../base/ids.js'
+import { repeated } from '../../base/repeated.js'
 import { ERROR } from '../../protocol/errors.js'
 import { createPartitions, createTopics, deleteTopics } from '../../protocol/messages/topics.js'
 import type { Decoded, ResponseInput } from '../../protocol/schema.js'
@@ -70,10 +71,6 @@ function metricName(topic: string): string {
 	return topic.replaceAll('.', '_')
 }
 
-function duplicates(names: readonly string[]): Set<string> {
-	return new Set(names.filter((name, i) => names.indexOf(name) !== i))
-}
-
 export function createTopicsHandler(parts: TopicParts): Handler {
 	const one = async (request: CreateRequest, validateOnly: boolean, timeoutMs: number): Promise<CreateAnswer> => {
 		try {
@@ -105,7 +102,7 @@ export function createTopicsHandler(parts: TopicParts): Handler {
 			if (!parts.isController()) {
 				return { throttleTimeMs: 0, topics: answerAll(ERROR.NOT_CONTROLLER, 'This broker is not the controller.') }
 			}
-			const twice = duplicates(request.topics.map(({ name }) => name))
+			const twice = repeated(request.topics.map(({ name }) => name))
 			const seen = new Map<string, string>()
 			const twinOf = new Map<string, string>()
 			for (const { name } of request.topics) {
@@ -247,7 +244,7 @@ export function createPartitionsHandler(parts: TopicParts): Handler {
 			if (!parts.isController()) {
 				return { throttleTimeMs: 0, results: answerAll(ERROR.NOT_CONTROLLER, 'This broker is not the controller.') }
 			}
-			const twice = duplicates(request.topics.map(({ name }) => name))
+			const twice = repeated(request.topics.map(({ name }) => name))
 			const results: GrowAnswer[] = [...twice].map((name) => ({
 				name,
 				errorCode: ERROR.INVALID_REQUEST,

@@ -163,6 +163,7 @@ export class LogCore {
 		this.snapshots.write(this.producers)
 		this.openSegment(baseOffset)
 		this.services.logger.debug('rolled', { log: this.name, baseOffset, bytes: active.size })
+		// One that fails has taken its dir offline and said so.
 		this.flush(baseOffset).catch(() => undefined)
 	}
 

@@ -333,6 +333,7 @@ export class LogManager {
 		const now = this.#clock.wallMs()
 		for (const { log, dir } of this.#logs.values()) {
 			if (!dir.isOnline || log.unflushedMs(now) < log.config.flushMs) continue
+			// One that fails has taken its dir offline and said so.
 			log.flush().catch(() => undefined)
 		}
 	}

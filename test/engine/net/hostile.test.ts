@@ -8,7 +8,10 @@ import * as net from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { BrokerConnection } from '../../../src/client/connection.js'
 import { encodeRequest } from '../../../src/protocol/frame.js'
+import { incrementalAlterConfigs } from '../../../src/protocol/messages/configs.js'
 import { fetch } from '../../../src/protocol/messages/fetch.js'
+import { listOffsets } from '../../../src/protocol/messages/offsets.js'
+import { createPartitions } from '../../../src/protocol/messages/topics.js'
 import { nodeRuntime } from '../../../src/runtime/node-runtime.js'
 import { CLIENT } from '../../helpers/broker.js'
 import { goldenFiles, readGolden } from '../../helpers/golden-wire.js'
@@ -109,6 +112,27 @@ describe.runIf(isLinux)('hostile clients', () => {
 		})
 		reader.resume()
 		await until('the one that reads at last gets all', () => received > 50_000_000, 20_000)
+	}, 60_000)
+
+	it('requests of a hundred thousand entries are answered in a time that grows with them, not with their square', async () => {
+		const { good } = await start()
+		const count = 100_000
+		const began = performance.now()
+		const offsets = await good.send(listOffsets, 7, {
+			replicaId: -1,
+			isolationLevel: 0,
+			topics: [
+				{ name: 'none', partitions: Array.from({ length: count }, (_, i) => ({ partitionIndex: i, timestamp: -1 })) },
+			],
+		})
+		expect(offsets.topics[0]?.partitions.length).toBe(count)
+		const resources = Array.from({ length: count }, (_, i) => ({ resourceType: 2, resourceName: `t${i}`, configs: [] }))
+		const altered = await good.send(incrementalAlterConfigs, 1, { resources, validateOnly: true })
+		expect(altered.responses.every(({ errorCode }) => errorCode === 3)).toBe(true)
+		const topics = Array.from({ length: count }, (_, i) => ({ name: `n/${i}`, count: 2, assignments: null }))
+		const grown = await good.send(createPartitions, 3, { topics, timeoutMs: 1000, validateOnly: true })
+		expect(grown.results.every(({ errorCode }) => errorCode === 3)).toBe(true)
+		expect(performance.now() - began).toBeLessThan(10_000)
 	}, 60_000)
 
 	it('tampered frames never end the broker', async () => {
