@@ -20,6 +20,7 @@ const AT_ONCE_BYTES = 1_310_720
 
 export class Framer {
 	readonly #frameBytesMax: number
+	readonly #allocate: (bytes: number) => Buffer
 	/** The length prefix as far as it is here. */
 	readonly #prefix = Buffer.alloc(4)
 	#prefixBytes = 0
@@ -29,8 +30,10 @@ export class Framer {
 	/** Size of the frame that is being read; 0 while its length is not known. */
 	#wanted = 0
 
-	constructor(frameBytesMax: number) {
+	/** `allocate` gives the memory of a frame: at least so many bytes, which the receiver of the frame then has. */
+	constructor(frameBytesMax: number, allocate: (bytes: number) => Buffer = Buffer.allocUnsafe) {
 		this.#frameBytesMax = frameBytesMax
+		this.#allocate = allocate
 	}
 
 	/** Bytes kept of a frame that is not whole yet. */
@@ -47,7 +50,7 @@ export class Framer {
 	space(): Buffer {
 		if (this.#frame === null) return SHARED
 		if (this.#filled === this.#frame.length) this.#grow()
-		return this.#frame.subarray(this.#filled)
+		return this.#frame.subarray(this.#filled, this.#wanted)
 	}
 
 	/**
@@ -88,7 +91,7 @@ export class Framer {
 			}
 			const here = Math.min(count - at, this.#wanted)
 			const isWhole = here === this.#wanted
-			this.#frame = Buffer.allocUnsafe(isWhole ? here : firstRoom(this.#wanted, here))
+			this.#frame = this.#allocate(isWhole ? here : firstRoom(this.#wanted, here))
 			bytes.copy(this.#frame, 0, at, at + here)
 			this.#filled = here
 			at += here
@@ -102,7 +105,8 @@ export class Framer {
 	}
 
 	#emit(onFrame: (frame: Buffer) => void): void {
-		const frame = this.#frame as Buffer
+		const memory = this.#frame as Buffer
+		const frame = memory.length === this.#wanted ? memory : memory.subarray(0, this.#wanted)
 		this.#frame = null
 		this.#filled = 0
 		this.#wanted = 0

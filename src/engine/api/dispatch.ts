@@ -51,6 +51,10 @@ export function handler<Q extends Fields, P extends Fields>(
 const PRODUCE = 0
 const API_VERSIONS = 18
 
+function isProduce(frame: Buffer): boolean {
+	return frame.length >= 2 && frame.readInt16BE(0) === PRODUCE
+}
+
 /** The code that an exception of a handler becomes. */
 export function errorCodeOf(error: unknown): number {
 	if (error instanceof DiskError) return ERROR.KAFKA_STORAGE_ERROR
@@ -82,7 +86,9 @@ export class Dispatcher {
 	connection(socket: Socket, listener: string): FrameHandler {
 		const connection: ConnectionContext = { listener, remoteAddress: socket.remoteAddress }
 		return {
-			overlaps: (frame) => frame.length >= 2 && frame.readInt16BE(0) === PRODUCE,
+			overlaps: isProduce,
+			// The log keeps nothing of what it appends, and nothing else of a Produce request is long.
+			isFreeAfterReply: isProduce,
 			handle: (frame) =>
 				this.#opening === null
 					? this.#handle(frame, connection)

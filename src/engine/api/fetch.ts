@@ -46,7 +46,7 @@ interface Reader {
 	readonly maxBytes: number
 }
 
-/** Most bytes of one partition that an answer holds in memory. */
+/** Most bytes of records that an answer holds in memory: a peer that does not read would hold what it is given. */
 const MEMORY_BYTES_MAX = 2 * 1024 * 1024
 /** Above this share of the broker's budget answers hold no records in memory. */
 const MEMORY_LOAD_MAX = 0.25
@@ -184,19 +184,30 @@ function releaseOutcome(outcome: ReadOutcome | null): void {
 
 function readAll(parts: FetchParts, reader: Reader, targets: readonly FetchTarget[]): Result[] {
 	let left = reader.maxBytes
+	let inMemory = 0
 	let isFirst = true
 	const results: Result[] = []
 	for (const target of targets) {
-		const result = readOne(parts, reader, target, left, isFirst)
+		const fromFile = inMemory > MEMORY_BYTES_MAX || parts.budget.load > MEMORY_LOAD_MAX
+		const result = readOne(parts, reader, target, { left, isFirst, fromFile })
 		results.push(result)
 		const bytes = result.outcome?.bytes ?? 0
+		if (result.outcome?.parts.some(Buffer.isBuffer)) inMemory += bytes
 		if (bytes > 0) isFirst = false
 		left = Math.max(0, left - bytes)
 	}
 	return results
 }
 
-function readOne(parts: FetchParts, reader: Reader, target: FetchTarget, left: number, isFirst: boolean): Result {
+/** Where an answer stands when the next partition is read. */
+interface SoFar {
+	/** Bytes that the answer may still take. */
+	readonly left: number
+	readonly isFirst: boolean
+	readonly fromFile: boolean
+}
+
+function readOne(parts: FetchParts, reader: Reader, target: FetchTarget, soFar: SoFar): Result {
 	const failed = (errorCode: number): Result => ({ target, errorCode, outcome: null, diverging: null })
 	if (target.topic === '' && target.topicId !== ZERO_TOPIC_ID) {
 		// A session may learn the name later (semantics 8.9).
@@ -219,18 +230,14 @@ function readOne(parts: FetchParts, reader: Reader, target: FetchTarget, left: n
 	if (reader.version < 10 && parts.config.topicText('compression.type', parts.configs.topic(target.topic)) === 'zstd') {
 		return failed(ERROR.UNSUPPORTED_COMPRESSION_TYPE)
 	}
-	const ask = {
+	const outcome = partition.log.read({
 		offset: target.fetchOffset,
-		maxBytes: Math.max(0, Math.min(target.maxBytes, left)),
-		minOneBatch: isFirst && reader.version >= 3,
+		maxBytes: Math.max(0, Math.min(target.maxBytes, soFar.left)),
+		minOneBatch: soFar.isFirst && reader.version >= 3,
 		upTo: reader.bound,
 		withAborted: reader.isReadCommitted,
-	}
-	let outcome = partition.log.read({ ...ask, fromFile: parts.budget.load > MEMORY_LOAD_MAX })
-	// A peer that does not read would hold what it is given: large answers come from the file, piece by piece.
-	if (outcome.bytes > MEMORY_BYTES_MAX && outcome.parts.some(Buffer.isBuffer)) {
-		outcome = partition.log.read({ ...ask, fromFile: true })
-	}
+		fromFile: soFar.fromFile,
+	})
 	if (outcome.errorCode !== ERROR.NONE) return failed(outcome.errorCode)
 	if (reader.version < 4 && outcome.bytes > 0) {
 		releaseOutcome(outcome)

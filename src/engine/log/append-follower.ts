@@ -24,7 +24,7 @@ function refused(core: LogCore, errorCode: number, message: string): FollowerOut
 	return { errorCode, message, firstOffset: -1, lastOffset: -1, logEndOffset: core.logEndOffset }
 }
 
-/** The log owns `records` from here on. A cut batch at the end is left out. */
+/** `records` are the log's until the outcome is there. A cut batch at the end is left out. */
 export function appendAsFollower(core: LogCore, records: Buffer): FollowerOutcome | Promise<FollowerOutcome> {
 	if (core.fencedBy !== null || core.isClosed) {
 		return refused(core, ERROR.KAFKA_STORAGE_ERROR, `Log ${core.name} is offline`)

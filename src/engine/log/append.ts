@@ -89,7 +89,7 @@ export class Appender {
 		this.#core = core
 	}
 
-	/** Appends one record set as leader. The log owns `records` from here on. */
+	/** Appends one record set as leader. `records` are the log's until the outcome is there, and may change until then. */
 	append(records: Buffer, options: LeaderAppendOptions): AppendOutcome | Promise<AppendOutcome> {
 		const core = this.#core
 		if (core.fencedBy !== null || core.isClosed) return storageError(core)

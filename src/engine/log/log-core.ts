@@ -168,8 +168,8 @@ export class LogCore {
 	}
 
 	/**
-	 * Takes in whole batches that were just written at the end of the active segment, offsets final. The log owns `bytes`
-	 * from here on.
+	 * Takes in whole batches that were just written at the end of the active segment, offsets final. Nothing of `bytes` is
+	 * kept.
 	 */
 	applyWritten(bytes: Buffer): void {
 		let lastOffset = this.logEndOffset - 1

@@ -136,14 +136,15 @@ export class PartitionLog {
 
 	/**
 	 * Checks and appends the records field of one partition of a Produce request (semantics 4, 5). Gives a value unless
-	 * decompression left the loop, the disk is slow, or flush.messages asks for a sync. The log owns `records` afterwards,
-	 * whatever the outcome; base offset, leader epoch and, where 3.9 does, times and CRC are written into it.
+	 * decompression left the loop, the disk is slow, or flush.messages asks for a sync. `records` are the log's until the
+	 * outcome is there: base offset, leader epoch and, where 3.9 does, times and CRC are written into them. Nothing of them
+	 * is kept beyond it.
 	 */
 	appendAsLeader(records: Buffer, options: LeaderAppendOptions): AppendOutcome | Promise<AppendOutcome> {
 		return this.#appender.append(records, options)
 	}
 
-	/** Appends what the leader sent, as it came (13.3). The log owns `records` afterwards. */
+	/** Appends what the leader sent, as it came (13.3). `records` are the log's until the outcome is there. */
 	appendAsFollower(records: Buffer): FollowerOutcome | Promise<FollowerOutcome> {
 		return appendAsFollower(this.#core, records)
 	}

@@ -1,6 +1,6 @@
 /**
- * Reads of one log: whole batches from memory where the tail cache has them, else a slice of a segment file that the
- * connection reads when its socket has drained. Nothing is copied and no record byte is looked at (7.6).
+ * Reads of one log: a few batches from the tail cache where it has them, else a slice of a segment file that the
+ * connection reads when its socket has drained. No record byte is looked at (7.6).
  */
 
 import { ERROR } from '../../protocol/errors.js'
@@ -50,7 +50,7 @@ export class FileSlice {
 export interface ReadOutcome {
 	/** 0, 1 (OFFSET_OUT_OF_RANGE), 2 (the stored bytes are damaged) or 56. */
 	readonly errorCode: number
-	/** In order; buffers are borrowed from the tail cache and stay as they are. */
+	/** One at most; a buffer is the receiver's. */
 	readonly parts: readonly (Buffer | FileSlice)[]
 	readonly bytes: number
 	/** Base offset of the first batch, -1 when there is none. It may lie below the offset asked for. */
@@ -126,7 +126,8 @@ function readBelow(
 	const cached = request.fromFile === true ? null : core.tail.read(offset, upper, request.maxBytes, request.minOneBatch)
 	if (cached !== null) {
 		const aborted = withAborted === true ? abortedBetween(core, offset, upper) : null
-		return outcome(core, 0, cached.parts, cached.bytes, cached.bytes === 0 ? -1 : cached.baseOffset, aborted)
+		const parts = cached.bytes.length === 0 ? NO_PARTS : [cached.bytes]
+		return outcome(core, 0, parts, cached.bytes.length, cached.baseOffset, aborted)
 	}
 	const found = readFile(core, request, upper)
 	if (found === null) return outcome(core, 0, NO_PARTS, 0, -1, noAborted)

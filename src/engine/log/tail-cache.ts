@@ -1,44 +1,50 @@
 /**
- * Newest bytes of all logs of a broker in memory, under one budget. Each log has a run of chunks that ends at its log
- * end: large appends are kept as handed over (the log owns them), small ones are copied into slabs that grow with the
- * log's use, so that they pin no socket chunk. Over the budget, the log that was used longest ago loses its oldest chunks.
+ * Newest small appends of all logs of a broker in memory, under one budget. A log's tail is a run of slabs that ends at its
+ * log end; slabs grow with the log's use, and those of the largest size are used again. Reads are copies, so that a slab
+ * can be dropped at any time. Over the budget, the log that was used longest ago loses its oldest slab.
  *
- *     log:   [chunk 16 KiB slab][chunk 1 MiB as handed over][slab, partly used]   → log end
- *             base 100 …         base 180 …                  base 1,180 …
+ * It exists for readers that follow small appends: a copy costs less than a read of the file. Large appends and large
+ * reads gain nothing here; they go by the page cache, and a large append empties its log's tail.
+ *
+ *     log:   [slab 32 KiB][slab 64 KiB][slab 64 KiB, partly used]   → log end
+ *             base 100 …   base 180 …   base 1,180 …
  */
 
 import { batchBaseOffset, batchBytes } from '../../protocol/records/batch.js'
 import { lastOffsetOf } from './segment.js'
 
 const SLAB_BYTES_MIN = 512
-const SLAB_BYTES_MAX = 65_536
-/** Larger appends are not copied, unless they pin much more than themselves. */
-const COPY_BYTES_MAX = 16_384
+const SLAB_BYTES_MAX = 131_072
+/** Larger appends are not kept. */
+export const APPEND_BYTES_MAX = 32_768
+/** Larger reads go to the file. */
+export const READ_BYTES_MAX = 65_536
+
+/** Slabs kept to be used again: dropping and filling go hand in hand. */
+const FREE_MAX = 64
 
 class Chunk {
 	readonly bytes: Buffer
-	/** What the budget counts. */
-	readonly charge: number
 	readonly baseOffset: number
-	used: number
+	used = 0
 	/** Offset after the last in it. */
 	endOffset: number
 
-	constructor(bytes: Buffer, used: number, charge: number, baseOffset: number, endOffset: number) {
+	constructor(bytes: Buffer, baseOffset: number) {
 		this.bytes = bytes
-		this.charge = charge
 		this.baseOffset = baseOffset
-		this.used = used
-		this.endOffset = endOffset
+		this.endOffset = baseOffset
 	}
 }
 
-/** What a read of the cache gives. */
+/** What a read of the cache gives: whole batches, copied. */
 export interface CachedRead {
-	readonly parts: Buffer[]
-	readonly bytes: number
+	readonly bytes: Buffer
+	/** Of the first batch, -1 when there is none. */
 	readonly baseOffset: number
 }
+
+const NOTHING: CachedRead = { bytes: Buffer.alloc(0), baseOffset: -1 }
 
 /** All logs' tails together: the budget and the order of use. */
 export class TailCache {
@@ -46,6 +52,8 @@ export class TailCache {
 	#bytes = 0
 	/** Least recently used first; a Map keeps insertion order. */
 	readonly #logs = new Map<LogTail, true>()
+	/** Memory of dropped slabs of the largest size. */
+	readonly #free: Buffer[] = []
 
 	constructor(bytesMax: number) {
 		this.#bytesMax = bytesMax
@@ -79,6 +87,16 @@ export class TailCache {
 		this.#bytes -= bytes
 	}
 
+	/** Memory for a slab. */
+	slab(size: number): Buffer {
+		return (size === SLAB_BYTES_MAX ? this.#free.pop() : undefined) ?? Buffer.allocUnsafeSlow(size)
+	}
+
+	/** A slab that nothing refers to any more. */
+	free(slab: Buffer): void {
+		if (slab.length === SLAB_BYTES_MAX && this.#free.length < FREE_MAX) this.#free.push(slab)
+	}
+
 	forget(tail: LogTail): void {
 		this.#logs.delete(tail)
 	}
@@ -100,43 +118,37 @@ export class LogTail {
 		return this.#chunks[this.#head]?.baseOffset ?? Number.POSITIVE_INFINITY
 	}
 
-	/** Takes whole batches that were just written: offsets [baseOffset, endOffset). */
+	/** Takes whole batches that were just written, offsets [baseOffset, endOffset). They are copied or, if large, left out. */
 	add(bytes: Buffer, baseOffset: number, endOffset: number): void {
-		this.#cache.touch(this)
 		const length = bytes.length
-		if (length > COPY_BYTES_MAX) {
-			// A slice of a much larger buffer would keep all of it.
-			const owned = bytes.buffer.byteLength > length * 2 ? Buffer.from(bytes) : bytes
-			this.#slab = null
-			this.#push(new Chunk(owned, length, length, baseOffset, endOffset))
+		if (length > APPEND_BYTES_MAX) {
+			this.clear()
 			return
 		}
+		this.#cache.touch(this)
 		let slab = this.#slab
 		if (slab === null || slab.used + length > slab.bytes.length) {
 			const wanted = slab === null ? SLAB_BYTES_MIN : slab.bytes.length * 2
 			const size = Math.max(Math.min(SLAB_BYTES_MAX, wanted), length)
-			slab = new Chunk(Buffer.allocUnsafeSlow(size), 0, size, baseOffset, baseOffset)
+			slab = new Chunk(this.#cache.slab(size), baseOffset)
 			this.#slab = slab
-			bytes.copy(slab.bytes, 0)
-			slab.used = length
-			slab.endOffset = endOffset
-			this.#push(slab)
-			return
+			this.#chunks.push(slab)
 		}
 		bytes.copy(slab.bytes, slab.used)
 		slab.used += length
 		slab.endOffset = endOffset
+		// Only now: under a small budget the slab just made is itself the oldest.
+		if (slab.used === length) this.#cache.charge(slab.bytes.length)
 	}
 
 	/**
 	 * Whole batches from the one that holds `offset`, up to `bytesMax` and below `endOffset`; at least one batch when
-	 * `minOneBatch`. Null when `offset` is not held.
+	 * `minOneBatch`. Null when `offset` is not held, or the read is large.
 	 */
 	read(offset: number, endOffset: number, bytesMax: number, minOneBatch: boolean): CachedRead | null {
 		if (offset < this.startOffset) return null
 		let index = this.#indexOf(offset)
 		if (index < 0) return null
-		this.#cache.touch(this)
 		const parts: Buffer[] = []
 		let total = 0
 		let baseOffset = -1
@@ -151,10 +163,16 @@ export class LogTail {
 			if (to > from) {
 				parts.push(chunk.bytes.subarray(from, to))
 				total += to - from
+				if (total > READ_BYTES_MAX) return null
 			}
 			if (to < chunk.used || chunk.endOffset >= endOffset) break
 		}
-		return { parts, bytes: total, baseOffset }
+		this.#cache.touch(this)
+		if (total === 0) return NOTHING
+		const bytes = Buffer.allocUnsafe(total)
+		let at = 0
+		for (const part of parts) at += part.copy(bytes, at)
+		return { bytes, baseOffset }
 	}
 
 	/** Drops the oldest chunk; false when there is none. */
@@ -171,7 +189,8 @@ export class LogTail {
 			this.#chunks = this.#chunks.slice(this.#head)
 			this.#head = 0
 		}
-		this.#cache.credit(chunk.charge)
+		this.#cache.credit(chunk.bytes.length)
+		this.#cache.free(chunk.bytes)
 		return true
 	}
 
@@ -180,11 +199,6 @@ export class LogTail {
 		while (this.dropOldest());
 		this.#slab = null
 		this.#cache.forget(this)
-	}
-
-	#push(chunk: Chunk): void {
-		this.#chunks.push(chunk)
-		this.#cache.charge(chunk.charge)
 	}
 
 	/** Index of the chunk that holds `offset`, -1 when it lies behind the end. */

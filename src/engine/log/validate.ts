@@ -83,7 +83,7 @@ const RECORDS_A_TURN = 50_000
 /** One walk for all synchronous validation: nothing else can run in between. */
 const sharedWalk = new RecordWalk()
 
-/** Checks `records`, one partition's field of a Produce request. The caller gives the buffer away. */
+/** Checks `records`, one partition's field of a Produce request. They may change, and are read until the result is there. */
 export function validate(
 	services: LogServices,
 	config: LogConfig,

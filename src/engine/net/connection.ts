@@ -14,6 +14,7 @@ import { FrameError, Framer } from '../../protocol/framer.js'
 import { errorText, type Logger } from '../../runtime/logger.js'
 import type { Clock, Socket, Timer } from '../../runtime/ports.js'
 import type { MemoryBudget } from './budget.js'
+import { giveFrame, takeFrame } from './frame-buffers.js'
 import { givePiece, PIECE_BYTES, takePiece } from './slice-buffers.js'
 
 /** A part of a reply that lies in a file; released once when sent or dropped. */
@@ -34,6 +35,8 @@ export const CLOSE = Symbol('close the connection')
 export interface FrameHandler {
 	/** True when the request may start while earlier overlapping ones are unanswered. */
 	overlaps(frame: Buffer): boolean
+	/** True when nothing of the frame is looked at once its reply is there: its memory is used again. */
+	isFreeAfterReply(frame: Buffer): boolean
 	/** Starts a request. Never throws and never rejects. */
 	handle(frame: Buffer): Reply | Promise<Reply>
 }
@@ -55,8 +58,8 @@ const TURN_MS = 5000
 const AHEAD_BYTES = PIECE_BYTES
 
 interface Slot {
-	readonly bytes: number
-	readonly overlaps: boolean
+	/** Null when the request has its reply. */
+	frame: Buffer | null
 	reply: Reply | undefined
 }
 
@@ -90,7 +93,7 @@ export class Connection {
 		this.socket = socket
 		this.#handler = handler
 		this.#options = options
-		this.#framer = new Framer(options.frameBytesMax)
+		this.#framer = new Framer(options.frameBytesMax, takeFrame)
 		this.#lastActiveMs = options.clock.monotonicMs()
 		this.#idleTimer = this.#armIdle(options.idleMs)
 		socket.readInto({ space: () => this.#framer.space(), received: (count) => this.#onBytes(count) })
@@ -153,12 +156,12 @@ export class Connection {
 			if (this.#slots.length >= REQUESTS_MAX) return
 			this.#waiting.shift()
 			this.#lastOverlaps = overlaps
-			this.#startOne(frame, overlaps)
+			this.#startOne(frame)
 		}
 	}
 
-	#startOne(frame: Buffer, overlaps: boolean): void {
-		const slot: Slot = { bytes: frame.length, overlaps, reply: undefined }
+	#startOne(frame: Buffer): void {
+		const slot: Slot = { frame, reply: undefined }
 		this.#slots.push(slot)
 		this.#unfinished++
 		const reply = this.#handler.handle(frame)
@@ -171,9 +174,12 @@ export class Connection {
 	}
 
 	#finish(slot: Slot, reply: Reply): void {
+		const frame = slot.frame as Buffer
+		slot.frame = null
 		this.#unfinished--
-		this.#bytesInFlight -= slot.bytes
-		this.#charge(-slot.bytes)
+		this.#bytesInFlight -= frame.length
+		this.#charge(-frame.length)
+		if (this.#handler.isFreeAfterReply(frame)) giveFrame(frame)
 		if (this.#closed) {
 			releaseParts(reply)
 			return
