@@ -334,5 +334,5 @@ export const BROKER_KEYS: readonly ConfigKey[] = [
 		'requests being read and handled, replies not yet sent',
 		atLeast(1048576),
 	),
-	key('kcli.tail.cache.bytes', 'long', '67108864', 'ro', 'newest bytes of all logs kept in memory', atLeast(0)),
+	key('kcli.tail.cache.bytes', 'long', '33554432', 'ro', 'newest small appends of all logs kept in memory', atLeast(0)),
 ]

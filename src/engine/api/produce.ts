@@ -189,7 +189,7 @@ function respond(
 	entries: readonly Entry[],
 	{ version, connection }: RequestContext,
 ): Response {
-	const nodes = new Map<number, { nodeId: number; host: string; port: number; rack: string | null }>()
+	let nodes: NodeEndpoints | null = null
 	let next = 0
 	const responses = request.topicData.map(({ name, partitionData }) => ({
 		name,
@@ -201,12 +201,19 @@ function respond(
 			const endpoint = parts.metadata.endpoint(known.leader, connection.listener)
 			const rack = parts.metadata.image.brokers.get(known.leader)?.rack ?? null
 			if (endpoint !== undefined) {
+				nodes ??= new Map()
 				nodes.set(known.leader, { nodeId: known.leader, host: endpoint.host, port: endpoint.port, rack })
 			}
 			return { ...answer, currentLeader: { leaderId: known.leader, leaderEpoch: known.leaderEpoch } }
 		}),
 	}))
-	return { responses, throttleTimeMs: 0, ...(nodes.size === 0 ? {} : { nodeEndpoints: [...nodes.values()] }) }
+	return { responses, throttleTimeMs: 0, ...(nodes === null ? {} : { nodeEndpoints: endpointsOf(nodes) }) }
+}
+
+type NodeEndpoints = Map<number, { nodeId: number; host: string; port: number; rack: string | null }>
+
+function endpointsOf(nodes: NodeEndpoints) {
+	return [...nodes.values()]
 }
 
 function refuseAll(request: Request, errorCode: number): Response {

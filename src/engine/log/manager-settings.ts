@@ -27,7 +27,7 @@ export const DEFAULT_LOG_SETTINGS: Omit<LogManagerSettings, 'dataDirs'> = {
 	initialTaskDelayMs: 30_000,
 	producerExpirationMs: 86_400_000,
 	producerExpirationCheckMs: 600_000,
-	tailCacheBytes: 64 * 1024 * 1024,
+	tailCacheBytes: 32 * 1024 * 1024,
 	decompressedBytesMax: 64 * 1024 * 1024,
 }
 

@@ -50,8 +50,9 @@ const NOTHING: CachedRead = { bytes: Buffer.alloc(0), baseOffset: -1 }
 export class TailCache {
 	readonly #bytesMax: number
 	#bytes = 0
-	/** Least recently used first; a Map keeps insertion order. */
-	readonly #logs = new Map<LogTail, true>()
+	/** Tails that hold something, by use: a list through the tails, since a Map leaves garbage at every append. */
+	#leastRecent: LogTail | null = null
+	#mostRecent: LogTail | null = null
 	/** Memory of dropped slabs of the largest size. */
 	readonly #free: Buffer[] = []
 
@@ -69,17 +70,21 @@ export class TailCache {
 
 	/** Marks the tail as used just now. */
 	touch(tail: LogTail): void {
-		this.#logs.delete(tail)
-		this.#logs.set(tail, true)
+		if (tail === this.#mostRecent) return
+		this.forget(tail)
+		tail.older = this.#mostRecent
+		if (this.#mostRecent === null) this.#leastRecent = tail
+		else this.#mostRecent.newer = tail
+		this.#mostRecent = tail
 	}
 
 	/** Counts more bytes and drops old chunks until all fit. */
 	charge(bytes: number): void {
 		this.#bytes += bytes
 		while (this.#bytes > this.#bytesMax) {
-			const oldest = this.#logs.keys().next().value
-			if (oldest === undefined) return
-			if (!oldest.dropOldest()) this.#logs.delete(oldest)
+			const oldest = this.#leastRecent
+			if (oldest === null) return
+			if (!oldest.dropOldest()) this.forget(oldest)
 		}
 	}
 
@@ -97,8 +102,15 @@ export class TailCache {
 		if (slab.length === SLAB_BYTES_MAX && this.#free.length < FREE_MAX) this.#free.push(slab)
 	}
 
+	/** Takes the tail out of the order of use, if it is in it. */
 	forget(tail: LogTail): void {
-		this.#logs.delete(tail)
+		const { older, newer } = tail
+		if (older !== null) older.newer = newer
+		else if (this.#leastRecent === tail) this.#leastRecent = newer
+		if (newer !== null) newer.older = older
+		else if (this.#mostRecent === tail) this.#mostRecent = older
+		tail.older = null
+		tail.newer = null
 	}
 }
 
@@ -108,6 +120,9 @@ export class LogTail {
 	#chunks: Chunk[] = []
 	#head = 0
 	#slab: Chunk | null = null
+	/** Neighbours in the order of use; the cache's. */
+	older: LogTail | null = null
+	newer: LogTail | null = null
 
 	constructor(cache: TailCache) {
 		this.#cache = cache

@@ -9,7 +9,7 @@
 
 import { assert } from '../../base/assert.js'
 
-const SIZE_MIN = 8192
+const SIZE_MIN = 256
 const SIZE_MAX = 2_097_152
 /** A request of Java's `max.request.size` or librdkafka's `message.max.bytes`, with what stands around its records. */
 const USUAL_SIZE = 1_310_720

@@ -98,7 +98,9 @@ export class Partition {
 	}
 
 	append(records: Buffer, options: Omit<LeaderAppendOptions, 'leaderEpoch'>): AppendOutcome | Promise<AppendOutcome> {
-		return this.log.appendAsLeader(records, { ...options, leaderEpoch: this.leaderEpoch })
+		const { origin, produceVersion } = options
+		// Written out: a spread with a field after it makes a hidden class at every call, which lives until a whole collection.
+		return this.log.appendAsLeader(records, { leaderEpoch: this.leaderEpoch, origin, produceVersion })
 	}
 
 	/** Moves the high watermark to the smallest log end of the ISR. True when it moved. */
