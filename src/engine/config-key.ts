@@ -60,6 +60,54 @@ export function between(least: number, most: number): Check {
 export const gzipLevel: Check = (value) =>
 	value === '-1' || (Number(value) >= 1 && Number(value) <= 9) ? null : 'must be -1 or from 1 to 9'
 
+/** `*`, nothing, or `partition:broker` items (Kafka's ThrottledReplicaListValidator). */
+export const throttledReplicas: Check = (value) => {
+	if (value === '*' || value === '') return null
+	const wrong = value.split(',').find((item) => !/^\d+:\d+$/.test(item.trim()))
+	return wrong === undefined ? null : `'${wrong}' is not partition:broker, and the list is not *`
+}
+
+/** Releases by their numbers, with the highest IV that each has (Kafka's MetadataVersion up to 3.9). */
+const RELEASES: Readonly<Record<string, number>> = {
+	'0.8.0': -1,
+	'0.8.1': -1,
+	'0.8.2': -1,
+	'0.9.0': -1,
+	'0.10.0': 1,
+	'0.10.1': 2,
+	'0.10.2': 0,
+	'0.11.0': 2,
+	'1.0': 0,
+	'1.1': 0,
+	'2.0': 1,
+	'2.1': 2,
+	'2.2': 1,
+	'2.3': 1,
+	'2.4': 1,
+	'2.5': 0,
+	'2.6': 0,
+	'2.7': 2,
+	'2.8': 1,
+	'3.0': 1,
+	'3.1': 0,
+	'3.2': 0,
+	'3.3': 3,
+	'3.4': 0,
+	'3.5': 2,
+	'3.6': 2,
+	'3.7': 4,
+	'3.8': 0,
+	'3.9': 0,
+}
+
+/** A release, with any patch level, or one of its inter-broker versions: `2.8`, `2.8.1`, `2.8-IV1`. */
+export const release: Check = (value) => {
+	const match = /^(0\.\d+\.\d+|[1-9]\d*\.\d+)(?:-IV(\d+)|(?:\.\d+)*)$/.exec(value)
+	const highest = match === null ? undefined : RELEASES[match[1] as string]
+	const isKnown = highest !== undefined && (match?.[2] === undefined || Number(match[2]) <= highest)
+	return isKnown ? null : `'${value}' is not a release of Apache Kafka up to 3.9`
+}
+
 /** For lists each item is checked. */
 export function oneOf(...allowed: string[]): Check {
 	return (value) => {

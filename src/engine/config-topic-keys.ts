@@ -1,6 +1,15 @@
 /** Every topic key of Apache Kafka 3.9: name, type, default, the broker key it inherits from, check. All are dynamic. */
 
-import { atLeast, between, gzipLevel, oneOf, type TopicKey, topicKey } from './config-key.js'
+import {
+	atLeast,
+	between,
+	gzipLevel,
+	oneOf,
+	release,
+	type TopicKey,
+	throttledReplicas,
+	topicKey,
+} from './config-key.js'
 
 export const TOPIC_KEYS: readonly TopicKey[] = [
 	topicKey('cleanup.policy', 'list', 'delete', 'log.cleanup.policy', oneOf('compact', 'delete')),
@@ -19,12 +28,12 @@ export const TOPIC_KEYS: readonly TopicKey[] = [
 	topicKey('flush.messages', 'long', '9223372036854775807', 'log.flush.interval.messages', atLeast(1)),
 	topicKey('flush.ms', 'long', '9223372036854775807', 'log.flush.interval.ms', atLeast(0)),
 	topicKey('index.interval.bytes', 'int', '4096', 'log.index.interval.bytes', atLeast(0)),
-	topicKey('leader.replication.throttled.replicas', 'list', '', null, undefined),
-	topicKey('follower.replication.throttled.replicas', 'list', '', null, undefined),
+	topicKey('leader.replication.throttled.replicas', 'list', '', null, throttledReplicas),
+	topicKey('follower.replication.throttled.replicas', 'list', '', null, throttledReplicas),
 	topicKey('max.compaction.lag.ms', 'long', '9223372036854775807', 'log.cleaner.max.compaction.lag.ms', atLeast(1)),
 	topicKey('max.message.bytes', 'int', '1048588', 'message.max.bytes', atLeast(0)),
 	topicKey('message.downconversion.enable', 'boolean', 'true', 'log.message.downconversion.enable', undefined),
-	topicKey('message.format.version', 'string', '3.0-IV1', 'log.message.format.version', undefined),
+	topicKey('message.format.version', 'string', '3.0-IV1', 'log.message.format.version', release),
 	topicKey(
 		'message.timestamp.type',
 		'string',
@@ -70,3 +79,43 @@ export const TOPIC_KEYS: readonly TopicKey[] = [
 	topicKey('remote.log.copy.disable', 'boolean', 'false', null, undefined),
 	topicKey('remote.log.delete.on.disable', 'boolean', 'false', null, undefined),
 ]
+
+/** What each topic key means, for DescribeConfigs (KIP-569). */
+export const TOPIC_DOCS: Readonly<Record<string, string>> = {
+	'cleanup.policy': 'what becomes of old segments: delete, compact, or both',
+	'compression.type': 'codec of stored batches; producer keeps what came',
+	'compression.gzip.level': 'level where the broker compresses with gzip; -1 is the default of the library',
+	'compression.lz4.level': 'level where the broker compresses with lz4',
+	'compression.zstd.level': 'level where the broker compresses with zstd',
+	'delete.retention.ms': 'how long tombstones and markers stay after compaction has passed them',
+	'file.delete.delay.ms': 'wait before the files of a deleted segment or topic go',
+	'flush.messages': 'records after which the log is synced to disk',
+	'flush.ms': 'longest time that records stay unsynced',
+	'index.interval.bytes': 'bytes of records between two index entries',
+	'leader.replication.throttled.replicas': 'replicas whose leader side is throttled: * or partition:broker items',
+	'follower.replication.throttled.replicas': 'replicas whose follower side is throttled: * or partition:broker items',
+	'max.compaction.lag.ms': 'longest time that a record stays out of compaction',
+	'max.message.bytes': 'largest record batch, after compression',
+	'message.downconversion.enable': 'serve old clients by converting records to their format',
+	'message.format.version': 'ignored: records are stored in format v2',
+	'message.timestamp.type': 'time of a record: CreateTime is the producer’s, LogAppendTime the broker’s',
+	'message.timestamp.before.max.ms': 'how far a record’s time may lie behind the broker’s',
+	'message.timestamp.after.max.ms': 'how far a record’s time may lie ahead of the broker’s',
+	'message.timestamp.difference.max.ms': 'older name for both limits, used where those are at their defaults',
+	'min.cleanable.dirty.ratio': 'share of a log that is uncompacted before compaction begins',
+	'min.compaction.lag.ms': 'shortest time that a record is kept out of compaction',
+	'min.insync.replicas': 'replicas that must have a record before acks=all is answered',
+	preallocate: 'give a new segment its whole size on disk at once',
+	'retention.bytes': 'bytes a partition keeps before old segments go; -1 is no limit',
+	'retention.ms': 'how long records are kept; -1 is for ever',
+	'segment.bytes': 'size of a segment file',
+	'segment.index.bytes': 'size of an index file',
+	'segment.jitter.ms': 'most that is taken at random off segment.ms, so that segments do not roll together',
+	'segment.ms': 'age after which a segment is closed though it is not full',
+	'unclean.leader.election.enable': 'let a replica lead that is not in sync, and lose records',
+	'remote.storage.enable': 'accepted and without effect: there is no tiered storage',
+	'local.retention.ms': 'accepted and without effect: there is no tiered storage',
+	'local.retention.bytes': 'accepted and without effect: there is no tiered storage',
+	'remote.log.copy.disable': 'accepted and without effect: there is no tiered storage',
+	'remote.log.delete.on.disable': 'accepted and without effect: there is no tiered storage',
+}

@@ -1,7 +1,8 @@
 /**
  * The ZooKeeper session of this data folder's broker, kept in a small file: a broker that was killed and is started again
  * ends its old session at once, and need not wait until its registration expires (semantics 30.5: better than 3.9.2).
- * Whoever holds the folder's lock may do so, since no other process can be that broker.
+ * Whoever holds the folder's lock may do so, since no other process can be that broker. The file is its owner's alone: the
+ * password is in it.
  */
 
 import { type Disk, DiskError } from '../runtime/ports.js'
@@ -33,7 +34,7 @@ export class SessionMemory {
 	write({ sessionId, password }: SessionCredentials): void {
 		const id = BigInt.asUintN(64, sessionId).toString(16).padStart(16, '0')
 		try {
-			const file = this.#disk.openNow(this.#path, 'fresh')
+			const file = this.#disk.openNow(this.#path, 'secret')
 			try {
 				file.writeNow([Buffer.from(`${id} ${password.toString('hex')}\n`)], 0)
 			} finally {

@@ -187,12 +187,16 @@ const FLAGS: Readonly<Record<OpenMode, number>> = {
 	write: fs.constants.O_RDWR,
 	create: fs.constants.O_RDWR | fs.constants.O_CREAT,
 	fresh: fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_TRUNC,
+	secret: fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_TRUNC,
 }
 
 export class NodeDisk implements Disk {
 	openNow(at: string, mode: OpenMode): File {
 		try {
-			return new NodeFile(at, fs.openSync(at, FLAGS[mode], 0o644))
+			const fd = fs.openSync(at, FLAGS[mode], mode === 'secret' ? 0o600 : 0o644)
+			// A file that was there keeps its mode when it is opened.
+			if (mode === 'secret') fs.fchmodSync(fd, 0o600)
+			return new NodeFile(at, fd)
 		} catch (error) {
 			throw failed('open', at, error)
 		}

@@ -29,8 +29,11 @@ export interface Random {
 	bytes(count: number): Buffer
 }
 
-/** How a file is opened. `create` makes it when absent and keeps it when present; `fresh` empties it. */
-export type OpenMode = 'read' | 'write' | 'create' | 'fresh'
+/**
+ * How a file is opened. `create` makes it when absent and keeps it when present; `fresh` empties it; `secret` too, and it
+ * is its owner's alone.
+ */
+export type OpenMode = 'read' | 'write' | 'create' | 'fresh' | 'secret'
 
 export interface FileStat {
 	readonly size: number

@@ -1,9 +1,9 @@
 /** The disk contract on the real disk and on the simulated one. */
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { NodeDisk } from '../../src/runtime/node-disk.js'
 import { diskContract } from '../contract/disk.js'
 import { SimDisk } from '../sim/disk.js'
@@ -17,6 +17,17 @@ diskContract('the real disk', () => {
 	const root = mkdtempSync(join(tmpdir(), 'kcli-disk-'))
 	made.push(root)
 	return { disk: new NodeDisk(), root }
+})
+
+test("a secret file is its owner's alone, also where one lay open before", () => {
+	const root = mkdtempSync(join(tmpdir(), 'kcli-disk-'))
+	made.push(root)
+	const path = join(root, 'secret')
+	writeFileSync(path, 'seen by all, and longer', { mode: 0o644 })
+	const file = new NodeDisk().openNow(path, 'secret')
+	file.writeNow([Buffer.from('hidden')], 0)
+	file.closeNow()
+	expect([statSync(path).mode & 0o777, readFileSync(path, 'utf8')]).toEqual([0o600, 'hidden'])
 })
 
 diskContract('the simulated disk', () => {

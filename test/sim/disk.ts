@@ -240,7 +240,7 @@ export class SimDisk implements Disk {
 			inode = new Inode(this.#nextInode++, false)
 			inode.modifiedMs = this.nowMs
 			this.#link(path, inode, 'open')
-		} else if (mode === 'fresh' && inode.content.length > 0) this.change(inode, { size: 0 })
+		} else if ((mode === 'fresh' || mode === 'secret') && inode.content.length > 0) this.change(inode, { size: 0 })
 		this.openFiles++
 		return new SimFile(this, path, inode)
 	}

@@ -32,7 +32,7 @@ export class MemoryDisk implements Disk {
 			if (mode === 'read' || mode === 'write') throw new DiskError('open', path, 'ENOENT')
 			content = { bytes: Buffer.alloc(0), synced: Buffer.alloc(0) }
 			this.files.set(path, content)
-		} else if (mode === 'fresh') content.bytes = Buffer.alloc(0)
+		} else if (mode === 'fresh' || mode === 'secret') content.bytes = Buffer.alloc(0)
 		return new MemoryFile(path, content, this)
 	}
 

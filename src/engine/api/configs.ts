@@ -14,7 +14,7 @@ import { DEFAULT_ENTITY } from '../../zk/znodes.js'
 import { type BrokerConfig, brokerKey, type Overrides, SOURCE, splitList, topicKeyOf } from '../config.js'
 import { BROKER_KEYS } from '../config-broker-keys.js'
 import { problemOf, TYPE_ID } from '../config-key.js'
-import { TOPIC_KEYS } from '../config-topic-keys.js'
+import { TOPIC_DOCS, TOPIC_KEYS } from '../config-topic-keys.js'
 import type { MetadataCache } from '../metadata/cache.js'
 import type { ConfigStore } from '../metadata/config-store.js'
 import { type Handler, handler } from './dispatch.js'
@@ -68,13 +68,13 @@ export function describeConfigsHandler(parts: ConfigParts): Handler {
 }
 
 function describe(parts: ConfigParts, type: number, name: string, withDocs: boolean): DescribedKey[] {
-	if (type === TOPIC) return describeTopic(parts, name)
+	if (type === TOPIC) return describeTopic(parts, name, withDocs)
 	if (type !== BROKER) throw new AdminError(ERROR.INVALID_REQUEST, `Resource type ${type} cannot be described here.`)
 	checkBrokerName(parts, name)
 	return describeBroker(parts, name, withDocs)
 }
 
-function describeTopic({ config, configs, metadata }: ConfigParts, name: string): DescribedKey[] {
+function describeTopic({ config, configs, metadata }: ConfigParts, name: string, withDocs: boolean): DescribedKey[] {
 	const problem = topicNameProblem(name)
 	if (problem !== null) throw new AdminError(ERROR.INVALID_TOPIC_EXCEPTION, problem)
 	if (metadata.topic(name) === undefined) {
@@ -97,7 +97,7 @@ function describeTopic({ config, configs, metadata }: ConfigParts, name: string)
 			isSensitive: false,
 			synonyms,
 			configType: TYPE_ID[key.type],
-			documentation: null,
+			documentation: withDocs ? (TOPIC_DOCS[key.name] ?? null) : null,
 		}
 	})
 }
@@ -170,7 +170,7 @@ async function store(
 	checkBrokerName(parts, name)
 	const entity = `brokers/${name === '' ? DEFAULT_ENTITY : name}`
 	const { values, touched } = change(await readConfig(parts.session, entity))
-	for (const key of touched) checkBrokerChange(key, values.get(key), name === '')
+	for (const key of touched) checkBrokerChange(parts.config, key, values.get(key), name === '')
 	if (!validateOnly) await write(parts, entity, values)
 }
 
@@ -180,7 +180,24 @@ async function write({ session, configs }: ConfigParts, entity: string, values: 
 	await configs.apply(entity)
 }
 
-function checkBrokerChange(name: string, value: string | undefined, isDefault: boolean): void {
+/** Pools that may be resized to between half and double of their present size only (semantics 29.2). */
+const POOLS: ReadonlySet<string> = new Set([
+	'background.threads',
+	'num.io.threads',
+	'num.network.threads',
+	'num.recovery.threads.per.data.dir',
+	'num.replica.fetchers',
+])
+
+/** What `name` would be with `value` (undefined: none) at the broker, or as the cluster's default. */
+function effectiveAfter(config: BrokerConfig, name: string, value: string | undefined, isDefault: boolean): number {
+	const changed = isDefault ? SOURCE.dynamicDefault : SOURCE.dynamicBroker
+	const layers = config.layersOf(name).filter(({ source }) => source !== changed)
+	const isShadowed = isDefault && layers[0]?.source === SOURCE.dynamicBroker
+	return Number(value === undefined || isShadowed ? layers[0]?.value : value)
+}
+
+function checkBrokerChange(config: BrokerConfig, name: string, value: string | undefined, isDefault: boolean): void {
 	const refuse = (text: string): never => {
 		throw new AdminError(ERROR.INVALID_REQUEST, text)
 	}
@@ -191,6 +208,12 @@ function checkBrokerChange(name: string, value: string | undefined, isDefault: b
 	if (key.type === 'password') refuse(`${name} needs password.encoder.secret to be stored.`)
 	const problem = value === undefined ? null : problemOf(key, value)
 	if (problem !== null) refuse(`Invalid value ${value} for configuration ${name}: ${problem}`)
+	if (!POOLS.has(name)) return
+	const present = config.number(name)
+	const wanted = effectiveAfter(config, name, value, isDefault)
+	if (wanted < Math.floor(present / 2) || wanted > present * 2) {
+		refuse(`${name} is ${present}: it may go to between half and double of that at a time, not to ${wanted}.`)
+	}
 }
 
 export function alterConfigsHandler(parts: ConfigParts): Handler {

@@ -4,25 +4,17 @@
  * Groups are loaded when leadership is gained and dropped when it is lost.
  */
 
-import { ownCopy } from '../../base/bytes.js'
 import type { Compression } from '../../base/compression.js'
 import { positiveHash } from '../../base/ids.js'
 import { ERROR } from '../../protocol/errors.js'
-import type { DecodedRecord } from '../../protocol/records/record.js'
 import { errorText, type Logger } from '../../runtime/logger.js'
 import type { Clock, Random, Timer } from '../../runtime/ports.js'
 import type { BrokerConfig } from '../config.js'
 import type { MetadataCache } from '../metadata/cache.js'
 import type { LeadershipListener, ReplicaManager } from '../replica/manager.js'
 import type { Partition } from '../replica/partition.js'
-import {
-	type CommittedOffset,
-	decodeGroup,
-	decodeKey,
-	decodeOffset,
-	groupRecord,
-	type InternalRecord,
-} from './group-records.js'
+import { forgetOffsets, type PartitionName } from './forget-offsets.js'
+import { groupRecord, type InternalRecord } from './group-records.js'
 import {
 	type Effects,
 	failedJoin,
@@ -36,6 +28,7 @@ import {
 	type SyncAnswer,
 	type Ticket,
 } from './group-state.js'
+import { GroupLoader, type LoadedGroup } from './loader.js'
 import { appendInternal, replay } from './offsets-log.js'
 import {
 	assignmentStored,
@@ -62,13 +55,8 @@ export interface CoordinatorParts {
 }
 
 /** A group with what hangs on it: offsets, its timer, who waits. */
-export interface GroupEntry {
-	readonly group: Group
+export interface GroupEntry extends LoadedGroup {
 	readonly partition: number
-	/** By `topic/partition`. */
-	readonly offsets: Map<string, CommittedOffset>
-	/** Offsets of open transactions, by producer. */
-	readonly pendingTxn: Map<bigint, Map<string, CommittedOffset>>
 	/** Keys whose plain commit is being stored. */
 	readonly pendingCommits: Map<string, number>
 	timer: Timer | null
@@ -290,6 +278,23 @@ export class GroupCoordinator implements LeadershipListener {
 		if (topic === OFFSETS_TOPIC) this.#drop(partition)
 	}
 
+	gone(partitions: readonly PartitionName[]): void {
+		void forgetOffsets(this, partitions)
+	}
+
+	/** Lets a group go that nothing is left of. */
+	remove(entry: GroupEntry): void {
+		entry.timer?.cancel()
+		entry.group.state = 'Dead'
+		if (this.#groups.get(entry.group.id) === entry) this.#groups.delete(entry.group.id)
+	}
+
+	/** Stores tombstones; a failure is told, and a later one clears what stayed. */
+	async storeTombstones(entry: GroupEntry, records: readonly InternalRecord[]): Promise<void> {
+		const code = await this.store(entry, records, -1)
+		if (code !== ERROR.NONE) this.#parts.log.warn('tombstones were not stored', { group: entry.group.id, code })
+	}
+
 	/** Forgets a partition's groups; those that wait are sent to look for the new coordinator (semantics 22.34). */
 	#drop(index: number): void {
 		this.#owned.delete(index)
@@ -307,7 +312,7 @@ export class GroupCoordinator implements LeadershipListener {
 
 	async #load(owned: OwnedPartition): Promise<void> {
 		const { partition } = owned
-		const loader = new GroupLoader(partition.partition)
+		const loader = new GroupLoader()
 		const isCurrent = (): boolean => this.#owned.get(partition.partition) === owned
 		try {
 			await replay(partition, this.#parts.compression, loader, isCurrent)
@@ -325,65 +330,5 @@ export class GroupCoordinator implements LeadershipListener {
 			this.arm(entry)
 		}
 		owned.isLoaded = true
-	}
-}
-
-/** Gathers groups and offsets while a partition is replayed. */
-class GroupLoader {
-	readonly #partition: number
-	readonly #groups = new Map<string, Buffer>()
-	readonly #offsets = new Map<string, Map<string, CommittedOffset>>()
-	readonly #pending = new Map<bigint, { group: string; key: string; committed: CommittedOffset | null }[]>()
-
-	constructor(partition: number) {
-		this.#partition = partition
-	}
-
-	record({ key, value }: DecodedRecord, producerId: bigint | null): void {
-		const named = key === null ? null : decodeKey(key)
-		if (named === null) return
-		if (named.kind === 'group') {
-			if (value === null) this.#groups.delete(named.group)
-			else this.#groups.set(named.group, ownCopy(value))
-			return
-		}
-		const committed = value === null ? null : decodeOffset(value)
-		const change = { group: named.group, key: `${named.topic}/${named.partition}`, committed }
-		if (producerId === null) this.#apply(change)
-		else this.#pending.set(producerId, [...(this.#pending.get(producerId) ?? []), change])
-	}
-
-	marker(producerId: bigint, type: 'commit' | 'abort'): void {
-		if (type === 'commit') for (const change of this.#pending.get(producerId) ?? []) this.#apply(change)
-		this.#pending.delete(producerId)
-	}
-
-	#apply({ group, key, committed }: { group: string; key: string; committed: CommittedOffset | null }): void {
-		const offsets = this.#offsets.get(group) ?? new Map<string, CommittedOffset>()
-		this.#offsets.set(group, offsets)
-		if (committed === null) offsets.delete(key)
-		else offsets.set(key, committed)
-	}
-
-	*result(now: Now): IterableIterator<Pick<GroupEntry, 'group' | 'offsets' | 'pendingTxn' | 'partition'>> {
-		const ids = new Set([...this.#groups.keys(), ...this.#offsets.keys()])
-		const pendingOf = new Map<string, Map<bigint, Map<string, CommittedOffset>>>()
-		for (const [producer, changes] of this.#pending) {
-			for (const { group, key, committed } of changes) {
-				if (committed === null) continue
-				ids.add(group)
-				const byProducer = pendingOf.get(group) ?? new Map<bigint, Map<string, CommittedOffset>>()
-				pendingOf.set(group, byProducer)
-				byProducer.set(producer, (byProducer.get(producer) ?? new Map()).set(key, committed))
-			}
-		}
-		for (const id of ids) {
-			const stored = this.#groups.get(id)
-			const offsets = this.#offsets.get(id) ?? new Map<string, CommittedOffset>()
-			const pendingTxn = pendingOf.get(id) ?? new Map<bigint, Map<string, CommittedOffset>>()
-			if (stored === undefined && offsets.size === 0 && pendingTxn.size === 0) continue
-			const group = stored === undefined ? newGroup(id, now.wallMs) : decodeGroup(id, stored, now)
-			yield { group, offsets, pendingTxn, partition: this.#partition }
-		}
 	}
 }

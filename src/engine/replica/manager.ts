@@ -27,6 +27,8 @@ type PartitionOrder = NonNullable<LeaderAndIsrRequest['topicStates']>[number]['p
 export interface LeadershipListener {
 	gained(partition: Partition): void
 	lost(topic: string, partition: number): void
+	/** Partitions of any topic that are deleted. */
+	gone(partitions: readonly { readonly topic: string; readonly partition: number }[]): void
 }
 
 export interface ReplicaParts {
@@ -173,11 +175,12 @@ export class ReplicaManager {
 		this.fetches.check(partition.key)
 	}
 
-	/** UpdateMetadata: the image; what waits on partitions that are gone is asked again. */
+	/** UpdateMetadata: the image. Coordinators hear of partitions that are gone (semantics 16.15). */
 	applyUpdateMetadata(request: UpdateMetadataRequest): { errorCode: number } {
 		if (request.controllerEpoch < this.#controllerEpoch) return { errorCode: ERROR.STALE_CONTROLLER_EPOCH }
 		this.#controllerEpoch = request.controllerEpoch
-		this.#parts.metadata.update(request)
+		const gone = this.#parts.metadata.update(request)
+		if (gone.length > 0) for (const listener of this.#listeners) listener.gone(gone)
 		return { errorCode: ERROR.NONE }
 	}
 

@@ -82,6 +82,11 @@ describe('describe configs', () => {
 		expect(byName.get('segment.ms')?.synonyms).toEqual([])
 	})
 
+	it('29.1 every topic key says what it means, where asked', async () => {
+		const { configs } = await describeOne(TOPIC, 'configured')
+		expect(configs.filter(({ documentation }) => (documentation ?? '') === '').map(({ name }) => name)).toEqual([])
+	})
+
 	it('29.1 asks for some keys, unknown topics, other brokers, other resources', async () => {
 		expect(
 			(await describeOne(TOPIC, 'configured', ['retention.ms', 'no.such'])).configs.map(({ name }) => name),
@@ -143,6 +148,38 @@ describe('alter configs', () => {
 		expect(await alter(BROKER, '', [['listeners', 0, 'PLAINTEXT://:1']])).toBe(ERROR.INVALID_REQUEST)
 		expect(await alter(BROKER, '1', [['log.segment.bytes', 0, 'x']])).toBe(ERROR.INVALID_REQUEST)
 		expect(await alter(BROKER, '9', [['log.segment.bytes', 0, '5000']])).toBe(ERROR.INVALID_REQUEST)
+	})
+
+	it('29.2 a pool goes to between half and double of its size at a time, and back by steps too', async () => {
+		const set = (threads: string, broker = '1') => alter(BROKER, broker, [['num.io.threads', 0, threads]])
+		for (const refused of ['3', '17', '0']) expect(await set(refused)).toBe(ERROR.INVALID_REQUEST)
+		expect(await set('16', '')).toBe(0)
+		expect(await set('32')).toBe(0)
+		// The cluster's default is shadowed by the broker's own; taking that away would go from 64 to 16 at once.
+		expect(await set('64')).toBe(0)
+		expect(await alter(BROKER, '1', [['num.io.threads', 1, null]])).toBe(ERROR.INVALID_REQUEST)
+		expect(await set('32')).toBe(0)
+		expect(await alter(BROKER, '1', [['num.io.threads', 1, null]])).toBe(0)
+		expect(await value(BROKER, '1', 'num.io.threads')).toBe('16')
+		expect(await alter(BROKER, '', [['num.io.threads', 1, null]])).toBe(0)
+	})
+
+	it('29.2 throttled replicas and the message format are checked', async () => {
+		await makeTopic(connection, 'checked')
+		const set = (key: string, text: string) => alter(TOPIC, 'checked', [[key, 0, text]])
+		for (const side of ['leader', 'follower']) {
+			const key = `${side}.replication.throttled.replicas`
+			for (const good of ['*', '', '0:1', '0:1,12:3']) expect([good, await set(key, good)]).toEqual([good, 0])
+			for (const bad of ['0', '0:', '0:1,*', 'a:b', '0:1;1:2']) {
+				expect([bad, await set(key, bad)]).toEqual([bad, ERROR.INVALID_CONFIG])
+			}
+		}
+		for (const good of ['0.8.2', '0.10.1-IV2', '2.8', '2.8.1', '3.9-IV0', '3.0-IV1']) {
+			expect([good, await set('message.format.version', good)]).toEqual([good, 0])
+		}
+		for (const bad of ['', '3', '2.9', '4.0', '2.8-IV9', 'v2', '0.10']) {
+			expect([bad, await set('message.format.version', bad)]).toEqual([bad, ERROR.INVALID_CONFIG])
+		}
 	})
 
 	it('29.2 dynamic broker values reach topics: the broker beats the cluster default', async () => {

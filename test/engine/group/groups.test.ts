@@ -13,6 +13,7 @@ import {
 	syncGroup,
 } from '../../../src/protocol/messages/group.js'
 import { offsetCommit, offsetFetch } from '../../../src/protocol/messages/group-offsets.js'
+import { deleteTopics } from '../../../src/protocol/messages/topics.js'
 import { startTestBroker, type TestBroker } from '../../helpers/broker.js'
 import { makeTopic } from '../../helpers/requests.js'
 import { until } from '../../helpers/until.js'
@@ -128,9 +129,9 @@ async function commit(
 	return answer.topics[0]?.partitions[0]?.errorCode
 }
 
-async function committed(groupId: string, partition = 0) {
+async function committed(groupId: string, partition = 0, topic = 'read') {
 	const answer = await connection.send(offsetFetch, 8, {
-		groups: [{ groupId, topics: [{ name: 'read', partitionIndexes: [partition] }] }],
+		groups: [{ groupId, topics: [{ name: topic, partitionIndexes: [partition] }] }],
 	})
 	return answer.groups[0]?.topics[0]?.partitions[0]
 }
@@ -319,6 +320,38 @@ describe('offsets', () => {
 			[33n, 0],
 			[-1n, 3],
 		])
+	})
+
+	it('16.15 offsets of a deleted topic go, also over a restart, and with the last one a group that nobody is in', async () => {
+		await makeTopic(connection, 'passing', 2)
+		await commit('passing-only', 5n, { topic: 'passing' })
+		await commit('passing-too', 6n, { topic: 'passing', partition: 1 })
+		await commit('passing-too', 7n)
+		const member = await joinWhole('passing-member')
+		await sync('passing-member', member.memberId, 1)
+		await commit('passing-member', 8n, { topic: 'passing', memberId: member.memberId, generation: 1 })
+		const deleted = await connection.send(deleteTopics, 3, { topicNames: ['passing'], timeoutMs: 10_000 })
+		expect(deleted.responses[0]?.errorCode).toBe(0)
+		await makeTopic(connection, 'passing', 2)
+		const check = async (): Promise<void> => {
+			for (const [group, partition] of [
+				['passing-only', 0],
+				['passing-too', 1],
+				['passing-member', 0],
+			] as const) {
+				expect((await committed(group, partition, 'passing'))?.committedOffset).toBe(-1n)
+			}
+			expect((await committed('passing-too'))?.committedOffset).toBe(7n)
+			expect((await stateOf('passing-only'))?.groupState).toBe('Dead')
+			expect((await stateOf('passing-member'))?.groupState).toBe('Stable')
+			const { groups } = await connection.send(listGroups, 4, { statesFilter: [] })
+			expect(groups.map(({ groupId }) => groupId)).not.toContain('passing-only')
+		}
+		await check()
+		broker = await broker.restart()
+		connection = await broker.connect()
+		await coordinatorIsThere()
+		await check()
 	})
 
 	it('22.33 and 23 groups and offsets are there again after a restart', async () => {
