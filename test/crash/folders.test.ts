@@ -1,7 +1,7 @@
 /** Data folders and the embedded ZooKeeper that fail under a running broker process. */
 
 import { execFileSync } from 'node:child_process'
-import { rmSync, truncateSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, renameSync, rmSync, truncateSync } from 'node:fs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { BrokerConnection } from '../../src/client/connection.js'
 import { ERROR } from '../../src/protocol/errors.js'
@@ -21,6 +21,11 @@ async function connect(bootstrap: string): Promise<BrokerConnection> {
 	const connection = await BrokerConnection.open(nodeRuntime(), '127.0.0.1', Number(bootstrap.split(':')[1]), CLIENT)
 	cleanup.add(() => connection.close())
 	return connection
+}
+
+/** As built: the server is a process of its own. */
+async function embeddedZooKeeper() {
+	return (await import('../../dist/cli/embedded-zookeeper.js')).startEmbeddedZooKeeper
 }
 
 describe('several data folders', () => {
@@ -109,7 +114,7 @@ describe('the embedded ZooKeeper', () => {
 
 	it('a session that outlives its lease leaves no controller without duties', async () => {
 		const folder = cleanup.folder()
-		const { startEmbeddedZooKeeper } = await import('../../dist/cli/embedded-zookeeper.js')
+		const startEmbeddedZooKeeper = await embeddedZooKeeper()
 		const first = await startEmbeddedZooKeeper({ host: '127.0.0.1', port: 0, dataDir: `${folder}/zk` })
 		const [host, port] = first.address.split(':') as [string, string]
 		const timeouts = ['-c', 'zookeeper.session.timeout.ms=6000']
@@ -129,6 +134,59 @@ describe('the embedded ZooKeeper', () => {
 		await makeTopic(connection, 'after')
 		expect((await send(connection, 'after', batchOf(['b']))).errorCode).toBe(0)
 	}, 60_000)
+})
+
+describe('a broker that was killed', () => {
+	it('30.4 is registered until its session is over, then not; on the next start its log is recovered, and nothing is lost', async () => {
+		const folder = cleanup.folder()
+		const startEmbeddedZooKeeper = await embeddedZooKeeper()
+		const zookeeper = await startEmbeddedZooKeeper({ host: '127.0.0.1', port: 0, dataDir: `${folder}/zk` })
+		cleanup.add(() => zookeeper.stop())
+		const args = ['--zookeeper', zookeeper.address, '--id', '1', '-c', 'zookeeper.session.timeout.ms=4000']
+		const first = await startBrokerProcess(`${folder}/data`, args)
+		cleanup.add(() => first.kill())
+		const connection = await connect(first.bootstrap)
+		await makeTopic(connection, 'kept')
+		for (const value of ['a', 'b', 'c']) await send(connection, 'kept', batchOf([value]))
+		const runtime = nodeRuntime()
+		const session = await openZkSession(runtime, nodeDriverFactory(runtime), { connect: zookeeper.address })
+		cleanup.add(() => session.close())
+		const killedMs = performance.now()
+		await first.kill()
+		expect(await session.exists('/brokers/ids/1')).not.toBeNull()
+		await until('its session is over', async () => (await session.exists('/brokers/ids/1')) === null, 20_000)
+		expect(performance.now() - killedMs).toBeGreaterThan(2000)
+		expect(await session.exists('/controller')).toBeNull()
+		const second = await startBrokerProcess(`${folder}/data`, args)
+		cleanup.add(() => second.kill())
+		expect(second.logText()).toMatch(/logs are loaded .*clean=false/)
+		const again = await connect(second.bootstrap)
+		await until('it leads', async () => onlyPartition(await fetchFrom(again, 'kept', 0)).errorCode === 0)
+		expect(onlyPartition(await fetchFrom(again, 'kept', 0)).highWatermark).toBe(3)
+		expect(await session.exists('/brokers/ids/1')).not.toBeNull()
+	}, 60_000)
+})
+
+describe('what lies in a data folder', () => {
+	it('16.16 a partition that nobody knows is kept; what was being deleted goes when its time is over', async () => {
+		const folder = `${cleanup.folder()}/data`
+		const first = await startBrokerProcess(folder)
+		const connection = await connect(first.bootstrap)
+		await makeTopic(connection, 'stray')
+		await send(connection, 'stray', batchOf(['a']))
+		expect(await first.stop()).toBe(143)
+		const unknown = `${folder}/unknown-3`
+		renameSync(`${folder}/stray-0`, unknown)
+		rmSync(`${unknown}/partition.metadata`)
+		const deleted = `${folder}/old-0.0123456789abcdef0123456789abcdef-delete`
+		cpSync(unknown, deleted, { recursive: true })
+		const second = await startBrokerProcess(folder, ['-c', 'log.segment.delete.delay.ms=200'])
+		cleanup.add(() => second.kill())
+		await until('the deleted one is gone', () => !existsSync(deleted))
+		expect(readdirSync(unknown).filter((name) => name.endsWith('.log'))).toEqual(['00000000000000000000.log'])
+		expect(await second.stop()).toBe(143)
+		expect(existsSync(unknown)).toBe(true)
+	})
 })
 
 describe('a file of nonsense', () => {

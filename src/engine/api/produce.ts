@@ -30,7 +30,7 @@ interface Entry {
 	readonly index: number
 	answer: PartitionAnswer
 	/** Set while acks=all waits: the offset that the high watermark must pass. */
-	waiting: { readonly partition: Partition; readonly endOffset: number; readonly epoch: number } | null
+	waiting: { readonly partition: Partition; readonly endOffset: number } | null
 }
 
 const ADMIN_CLIENT = '__admin_client'
@@ -119,7 +119,7 @@ function appended(parts: ProduceParts, entry: Entry, partition: Partition, outco
 	if (outcome.errorCode !== ERROR.NONE) return
 	if (!outcome.duplicate) parts.replicas.appended(partition)
 	if (acks === ALL && partition.log.highWatermark <= outcome.lastOffset) {
-		entry.waiting = { partition, endOffset: outcome.lastOffset + 1, epoch: partition.leaderEpoch }
+		entry.waiting = { partition, endOffset: outcome.lastOffset + 1 }
 	}
 }
 
@@ -160,14 +160,15 @@ function settle(
 function tryEntry(parts: ProduceParts, entry: Entry): void {
 	const { waiting } = entry
 	if (waiting === null) return
-	const { partition, endOffset, epoch } = waiting
+	const { partition, endOffset } = waiting
 	const decide = (errorCode: number): void => {
 		entry.waiting = null
 		if (errorCode !== ERROR.NONE) entry.answer = { ...entry.answer, errorCode }
 	}
 	const present = parts.replicas.findLeader(entry.topic, entry.index)
 	if (typeof present === 'number') decide(present)
-	else if (present !== partition || partition.leaderEpoch !== epoch) decide(ERROR.NOT_LEADER_OR_FOLLOWER)
+	// A leader that stays through a new epoch keeps its log; every loss of the role is seen here when it happens.
+	else if (present !== partition) decide(ERROR.NOT_LEADER_OR_FOLLOWER)
 	else if (partition.log.highWatermark >= endOffset) {
 		const isShort = partition.isr.length < parts.replicas.minIsrOf(partition)
 		decide(isShort ? ERROR.NOT_ENOUGH_REPLICAS_AFTER_APPEND : ERROR.NONE)

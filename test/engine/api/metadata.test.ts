@@ -3,6 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type TopicId, ZERO_TOPIC_ID } from '../../../src/base/ids.js'
 import type { BrokerConnection } from '../../../src/client/connection.js'
+import { metadataHandler } from '../../../src/engine/api/metadata.js'
+import { MetadataCache } from '../../../src/engine/metadata/cache.js'
 import { ERROR } from '../../../src/protocol/errors.js'
 import { findCoordinator } from '../../../src/protocol/messages/group.js'
 import { describeCluster, metadata } from '../../../src/protocol/messages/metadata.js'
@@ -20,6 +22,25 @@ beforeAll(async () => {
 afterAll(() => broker.stop())
 
 const UNKNOWN_ID = 'MTIzNDU2Nzg5MDEyMzQ1Ng' as TopicId
+
+describe('before the controller has told anything', () => {
+	it('30.2 there are no brokers, no controller and no topics, and what is asked for is not there', async () => {
+		const handler = metadataHandler({
+			clusterId: 'c',
+			metadata: new MetadataCache(),
+			autoCreate: () => Promise.resolve(ERROR.LEADER_NOT_AVAILABLE),
+			isAutoCreateEnabled: () => true,
+		})
+		const context = { version: 9, clientId: '', connection: { listener: 'PLAINTEXT', remoteAddress: '' } }
+		const ask = (topics: unknown, allowAutoTopicCreation: boolean) =>
+			handler.handle({ topics, allowAutoTopicCreation }, context)
+		const empty = { brokers: [], controllerId: -1, clusterId: 'c' }
+		expect(await ask(null, true)).toMatchObject({ ...empty, topics: [] })
+		const one = [{ name: 't', topicId: ZERO_TOPIC_ID }]
+		expect(await ask(one, false)).toMatchObject({ ...empty, topics: [{ name: 't', errorCode: 3, partitions: [] }] })
+		expect(await ask(one, true)).toMatchObject({ ...empty, topics: [{ name: 't', errorCode: 5, partitions: [] }] })
+	})
+})
 
 describe('metadata', () => {
 	it('11.1 and 11.2 name the broker at its advertised address, the controller and the cluster', async () => {

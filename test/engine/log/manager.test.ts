@@ -6,7 +6,7 @@ import { DirLockedError } from '../../../src/engine/log/dir-lock.js'
 import { readFolderName, suffixedName } from '../../../src/engine/log/folder.js'
 import { DEFAULT_LOG_CONFIG, type LogConfig } from '../../../src/engine/log/log-config.js'
 import type { LogManager } from '../../../src/engine/log/manager.js'
-import { stampBatch } from '../../../src/protocol/records/batch.js'
+import { BATCH_HEADER_BYTES, stampBatch, writeBatchHeader } from '../../../src/protocol/records/batch.js'
 import { buildBatch } from '../../../src/protocol/records/record.js'
 import { SimDisk } from '../../sim/disk.js'
 import { batch, bytesOf, CLIENT, openLog, readAll, World } from './setup.js'
@@ -198,6 +198,48 @@ describe('roll and flush', () => {
 		stampBatch(bad, 0, 2, 4)
 		bad[70] = 0x55
 		expect(await log.appendAsFollower(bad)).toMatchObject({ errorCode: 2, logEndOffset: 2 })
+	})
+
+	test('1.10 a batch that the cleaner emptied keeps its offsets, over reading, a restart and a crash', async () => {
+		const disk = new SimDisk()
+		const { log, manager } = await openLog(disk)
+		const whole = batch(2)
+		stampBatch(whole, 0, 0, 3)
+		const emptied = batch(3).subarray(0, BATCH_HEADER_BYTES)
+		writeBatchHeader(emptied, 0, emptied.length, {
+			baseOffset: 2,
+			leaderEpoch: 3,
+			attributes: 0,
+			lastOffsetDelta: 2,
+			baseTimestamp: -1,
+			maxTimestamp: 1234,
+			producerId: 8n,
+			producerEpoch: 1,
+			baseSequence: 0,
+			recordCount: 0,
+		})
+		stampBatch(emptied, 0, 2, 3)
+		const after = batch(1)
+		stampBatch(after, 0, 5, 3)
+		for (const bytes of [whole, Buffer.from(emptied), after]) {
+			expect(await log.appendAsFollower(Buffer.from(bytes))).toMatchObject({ errorCode: 0 })
+		}
+		const sent = Buffer.concat([whole, emptied, after])
+		const check = async (opened: typeof log): Promise<void> => {
+			expect(opened.logEndOffset).toBe(6)
+			const read = opened.read({ offset: 0, maxBytes: 1e6, minOneBatch: true, upTo: 'logEnd' })
+			expect((await bytesOf(read)).equals(sent)).toBe(true)
+			// One who asks inside it gets it, and what follows.
+			const inside = opened.read({ offset: 3, maxBytes: 1e6, minOneBatch: true, upTo: 'logEnd' })
+			expect((await bytesOf(inside)).equals(Buffer.concat([emptied, after]))).toBe(true)
+		}
+		await check(log)
+		await manager.close(0n)
+		const again = await openLog(disk)
+		await check(again.log)
+		// Not closed: the next start finds no marker of a clean stop.
+		disk.restart('process', Math.random)
+		await check((await openLog(disk)).log)
 	})
 
 	test('KAFKA-6975 an empty follower that begins inside a batch takes it whole and keeps its start', async () => {
