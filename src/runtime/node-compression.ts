@@ -11,9 +11,17 @@ import { decodeLz4Frame, frameLz4, lz4Pieces, measureLz4Frame } from '../base/lz
 import { decodeSnappyBlock, frameSnappy, snappyBlocks, snappyPieces, storeSnappyBlock } from '../base/snappy.js'
 import { measureZstd } from '../base/zstd-frame.js'
 
-const load = createRequire(import.meta.url)
+/** Where implementations come from; tests leave some out. */
+export interface CodecSources {
+	/** Loads a package, or throws. */
+	readonly load: (name: string) => unknown
+	/** Node's own module, with zstd or without. */
+	readonly zlib: object
+}
 
-function tryLoad<T>(name: string): T | null {
+const EVERYTHING: CodecSources = { load: createRequire(import.meta.url), zlib }
+
+function tryLoad<T>({ load }: CodecSources, name: string): T | null {
 	try {
 		return load(name) as T
 	} catch {
@@ -78,8 +86,8 @@ function gzip(): Codec {
 	}
 }
 
-function snappy(): Codec {
-	const native = tryLoad<Snappy>('snappy')
+function snappy(sources: CodecSources): Codec {
+	const native = tryLoad<Snappy>(sources, 'snappy')
 	const decodeBlock =
 		native === null ? decodeSnappyBlock : (block: Buffer) => native.uncompressSync(block, { asBuffer: true }) as Buffer
 	const encodeBlock = native === null ? storeSnappyBlock : (piece: Buffer) => native.compressSync(piece)
@@ -104,8 +112,8 @@ function snappy(): Codec {
 /** The package puts the plain size before a block. */
 const SIZE_PREFIX_BYTES = 4
 
-function lz4(): Codec {
-	const native = tryLoad<Lz4>('lz4-napi')
+function lz4(sources: CodecSources): Codec {
+	const native = tryLoad<Lz4>(sources, 'lz4-napi')
 	/** Largest block of a frame may be empty but for a few bytes; the real size is checked afterwards. */
 	const check = (source: Buffer, bytesMax: number): void =>
 		refuseAbove('lz4', measureLz4Frame(source), bytesMax + 4_194_304)
@@ -144,11 +152,11 @@ function lz4(): Codec {
 	}
 }
 
-function zstd(): Codec {
-	const inNode = zlib as unknown as Partial<ZlibZstd>
+function zstd(sources: CodecSources): Codec {
+	const inNode = sources.zlib as Partial<ZlibZstd>
 	if (typeof inNode.zstdDecompressSync === 'function') return zstdOfNode(inNode as ZlibZstd)
-	const native = tryLoad<Zstd>('@toondepauw/node-zstd')
-	if (native === null) return zstdOfWasm()
+	const native = tryLoad<Zstd>(sources, '@toondepauw/node-zstd')
+	if (native === null) return zstdOfWasm(sources)
 	const decoder = new native.Decoder()
 	return {
 		decodeNow: (source, bytesMax) => {
@@ -181,8 +189,8 @@ function zstdOfNode(node: ZlibZstd): Codec {
 }
 
 /** Loads at first use, so `Now` sends its caller to the promise until then. */
-function zstdOfWasm(): Codec {
-	const wasm = tryLoad<ZstdWasm>('@bokuweb/zstd-wasm')
+function zstdOfWasm(sources: CodecSources): Codec {
+	const wasm = tryLoad<ZstdWasm>(sources, '@bokuweb/zstd-wasm')
 	let ready: Promise<void> | null = null
 	const start = (): Promise<void> => {
 		if (wasm === null) return Promise.reject(new CodecError('zstd', 'unavailable', 'no implementation loads'))
@@ -207,16 +215,21 @@ function zstdOfWasm(): Codec {
 	}
 }
 
-const MAKERS: Readonly<Record<CodecName, () => Codec>> = { gzip, snappy, lz4, zstd }
+const MAKERS: Readonly<Record<CodecName, (sources: CodecSources) => Codec>> = { gzip, snappy, lz4, zstd }
 
 export class NodeCompression implements Compression {
 	/** Made at first use: loading all native packages takes 10 ms, which most commands would spend for nothing. */
 	readonly #made: Partial<Record<CodecName, Codec>> = {}
+	readonly #sources: CodecSources
+
+	constructor(sources: CodecSources = EVERYTHING) {
+		this.#sources = sources
+	}
 
 	#codec(name: CodecName): Codec {
 		let codec = this.#made[name]
 		if (codec === undefined) {
-			codec = MAKERS[name]()
+			codec = MAKERS[name](this.#sources)
 			this.#made[name] = codec
 		}
 		return codec

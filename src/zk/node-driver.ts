@@ -63,7 +63,7 @@ export class NodeZkDriver implements ZkDriver {
 	#connectSentMs = 0
 	#pingsSentMs: number[] = []
 
-	constructor(runtime: Runtime, options: DriverOptions, events: DriverEvents) {
+	constructor(runtime: Runtime, options: DriverOptions, events: DriverEvents, firstXid: number) {
 		this.#runtime = runtime
 		this.#options = options
 		this.#events = events
@@ -73,7 +73,7 @@ export class NodeZkDriver implements ZkDriver {
 		const manager = new Manager('placeholder:1', settings, () => undefined)
 		manager.chrootPath = options.chroot === '' ? undefined : options.chroot
 		// xid 0 is miscounted by old servers (N19).
-		manager.xid = 1
+		manager.xid = firstXid
 		if (options.resume !== null) {
 			manager.sessionId.writeBigInt64BE(options.resume.sessionId)
 			options.resume.password.copy(manager.sessionPassword)
@@ -393,7 +393,7 @@ export class NodeZkDriver implements ZkDriver {
 	}
 }
 
-/** Makes drivers over the package, for `openZkSession`. */
-export function nodeDriverFactory(runtime: Runtime): DriverFactory {
-	return (options, events) => new NodeZkDriver(runtime, options, events)
+/** Makes drivers over the package, for `openZkSession`. Tests begin at other xids. */
+export function nodeDriverFactory(runtime: Runtime, firstXid = 1): DriverFactory {
+	return (options, events) => new NodeZkDriver(runtime, options, events, firstXid)
 }

@@ -9,6 +9,7 @@ import { parseConnectString } from '../../src/zk/driver.js'
 import { OP } from '../../src/zk/messages.js'
 import { nodeDriverFactory } from '../../src/zk/node-driver.js'
 import type { ZkSession } from '../../src/zk/port.js'
+import { openZkSession } from '../../src/zk/session.js'
 import { until } from '../helpers/until.js'
 import { openSession, runtime, startServer } from './fixture.js'
 import { FaultProxy, once, operationOf } from './proxy.js'
@@ -249,6 +250,17 @@ describe('N14: close', () => {
 		// The one that was under way may arrive after the close; a driver that went on would have come many times.
 		expect(proxy.accepted - accepted).toBeLessThanOrEqual(1)
 	})
+})
+
+test('N19: xids begin anew before they overflow, and every request has its answer', async () => {
+	const { address } = await startServer()
+	const zk = await openZkSession(runtime, nodeDriverFactory(runtime, 0x7ff0_0000 - 10), { connect: address })
+	onTestFinished(() => zk.close(500))
+	const names = Array.from({ length: 40 }, (_, i) => `/wrap-${i}`)
+	expect(await Promise.all(names.map((name) => zk.create(name, Buffer.from(name))))).toEqual(names)
+	const read = await Promise.all(names.map((name) => zk.get(name)))
+	expect(read.map((found) => String(found?.data))).toEqual(names)
+	expect(zk.generation).toBe(1)
 })
 
 test('N20: sync works', async () => {

@@ -72,7 +72,14 @@ export function compressStream(
 	plain: Buffer,
 	level: number | null,
 ): Buffer | Promise<Buffer> {
-	if (plain.length <= INLINE_BYTES_MAX) return compression.compressNow(codec, plain, level)
+	if (plain.length <= INLINE_BYTES_MAX) {
+		try {
+			return compression.compressNow(codec, plain, level)
+		} catch (error) {
+			// An implementation that is still loading sends its caller to the promise.
+			if (!(error instanceof CodecError) || error.reason !== 'tooLarge') throw error
+		}
+	}
 	return compression.compress(codec, plain, level)
 }
 

@@ -1,6 +1,7 @@
 /** Codecs round trip, native and portable, and stop at their bounds (semantics 3). */
 
 import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
@@ -15,8 +16,17 @@ import {
 	storeSnappyBlock,
 } from '../../../src/base/snappy.js'
 import { xxhash32 } from '../../../src/base/xxhash32.js'
-import { codecId, codecName } from '../../../src/protocol/records/compression.js'
+import { codecId, codecName, compressStream, decompressStream } from '../../../src/protocol/records/compression.js'
 import { NodeCompression } from '../../../src/runtime/node-compression.js'
+
+/** As on a platform for which no package has a binary, and with a Node that has no zstd. */
+const portable = new NodeCompression({
+	zlib: {},
+	load: (name) => {
+		if (name !== '@bokuweb/zstd-wasm') throw new Error(`no binary of ${name}`)
+		return createRequire(import.meta.url)(name)
+	},
+})
 
 const codecs = ['gzip', 'snappy', 'lz4', 'zstd'] as const
 const native = new NodeCompression()
@@ -66,6 +76,31 @@ describe.each(codecs)('%s', (codec) => {
 			{ numRuns: 300 },
 		)
 	})
+})
+
+test.each(codecs)('%s without native packages reads what they write, and they read what it writes', async (codec) => {
+	await fc.assert(
+		fc.asyncProperty(content, async (plain) => {
+			const theirs = await native.compress(codec, plain, null)
+			expect((await decompressStream(portable, codec, theirs, MAX)).equals(plain)).toBe(true)
+			const ours = await compressStream(portable, codec, plain, null)
+			expect(native.decompressNow(codec, ours, MAX).equals(plain)).toBe(true)
+			expect((await portable.decompress(codec, ours, MAX)).equals(plain)).toBe(true)
+		}),
+		{ numRuns: 40 },
+	)
+	const large = await native.compress(codec, Buffer.alloc(3_000_000, 'abcdef'), null)
+	await expect(portable.decompress(codec, large, 100_000)).rejects.toMatchObject({ reason: 'tooLarge' })
+})
+
+test('zstd says so where nothing at all can be loaded', async () => {
+	const none = new NodeCompression({
+		zlib: {},
+		load: (name) => {
+			throw new Error(`no ${name}`)
+		},
+	})
+	await expect(none.compress('zstd', Buffer.from('x'), null)).rejects.toMatchObject({ reason: 'unavailable' })
 })
 
 test('3.3 the portable lz4 decoder reads native frames, and the native one stored frames', () => {
