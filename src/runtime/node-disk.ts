@@ -190,6 +190,19 @@ const FLAGS: Readonly<Record<OpenMode, number>> = {
 	secret: fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_TRUNC,
 }
 
+/** Node's own `recursive` never ends where a parent exists and still nothing can be made in it (/proc). */
+function makeWithParents(at: string): void {
+	if (fs.statSync(at, { throwIfNoEntry: false })?.isDirectory() === true) return
+	const parent = path.dirname(at)
+	if (parent !== at) makeWithParents(parent)
+	try {
+		fs.mkdirSync(at)
+	} catch (error) {
+		// Made by another one in between.
+		if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !fs.statSync(at).isDirectory()) throw error
+	}
+}
+
 export class NodeDisk implements Disk {
 	openNow(at: string, mode: OpenMode): File {
 		try {
@@ -231,7 +244,7 @@ export class NodeDisk implements Disk {
 
 	makeDirectoryNow(at: string): void {
 		try {
-			fs.mkdirSync(at, { recursive: true })
+			makeWithParents(path.resolve(at))
 		} catch (error) {
 			throw failed('mkdir', at, error)
 		}

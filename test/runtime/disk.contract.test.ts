@@ -1,6 +1,6 @@
 /** The disk contract on the real disk and on the simulated one. */
 
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -34,4 +34,8 @@ diskContract('the simulated disk', () => {
 	const disk = new SimDisk()
 	disk.makeDirectoryNow('/data')
 	return { disk, root: '/data' }
+})
+
+test.runIf(existsSync('/proc/self'))('a folder that no parent takes is refused, not tried for ever', () => {
+	expect(() => new NodeDisk().makeDirectoryNow('/proc/kcli/data')).toThrow(/mkdir.*\/proc\/kcli/)
 })
