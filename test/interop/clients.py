@@ -80,7 +80,50 @@ def kafka_python(result):
     admin.close()
 
 
+def old_clients(result):
+    """As clients of 2014 to 2017 speak: message formats 0 and 1, Produce 0 to 2, Fetch 0 to 3."""
+    expected = [b"v%d" % i * 30 for i in range(200)]
+    result["oldKafkaPython"] = {}
+    for version in [(0, 8, 2), (0, 9), (0, 10), (0, 10, 1), (0, 11)]:
+        name = ".".join(map(str, version))
+        topic = "old-kp-" + name
+        conf = {"bootstrap_servers": BOOTSTRAP, "api_version": version}
+        producer = kafka.KafkaProducer(**conf, compression_type="gzip", acks="all", linger_ms=20)
+        offsets = [f.get(30).offset for f in [producer.send(topic, key=b"k", value=value) for value in expected]]
+        consumer = kafka.KafkaConsumer(
+            topic, **conf, auto_offset_reset="earliest", consumer_timeout_ms=8000, group_id=None)
+        got = []
+        for message in consumer:
+            got.append(message.value)
+            if len(got) == 200:
+                break
+        result["oldKafkaPython"][name] = [offsets == list(range(200)), got == expected]
+    result["oldLibrdkafka"] = {}
+    for version in ["0.8.2", "0.9.0"]:
+        conf = {
+            "bootstrap.servers": BOOTSTRAP, "api.version.request": False, "broker.version.fallback": version,
+            "log_level": 0,
+        }
+        topic = "old-ck-" + version
+        producer = ck.Producer({**conf, "compression.type": "snappy", "linger.ms": 20})
+        errors = []
+        for value in expected:
+            producer.produce(topic, key=b"k", value=value, on_delivery=lambda err, msg: errors.append(err))
+        producer.flush(30)
+        consumer = ck.Consumer({**conf, "group.id": "old-" + version})
+        consumer.assign([ck.TopicPartition(topic, 0, 0)])
+        got = []
+        deadline = time.monotonic() + 30
+        while len(got) < 200 and time.monotonic() < deadline:
+            message = consumer.poll(0.2)
+            if message is not None and message.error() is None:
+                got.append(message.value())
+        consumer.close()
+        result["oldLibrdkafka"][version] = [errors == [None] * 200, got == expected]
+
+
 result = {}
 confluent(result)
 kafka_python(result)
+old_clients(result)
 print(json.dumps(result))

@@ -34,6 +34,10 @@ describe.skipIf(PYTHON === null)('Python clients (KCLI_PYTHON)', () => {
 		expect(result.confluentAdmin.latest).toBe(result.confluentAdmin.watermarks[1])
 		expect(result.confluentAdmin.groups).toContain('ck-group-zstd')
 		expect(result.kafkaPython).toEqual([true, true, 300, 300, 0])
+		// Message formats 0 and 1, up and down (semantics 2.5, 2.6).
+		const both = [true, true]
+		expect(result.oldKafkaPython).toEqual({ '0.8.2': both, '0.9': both, '0.10': both, '0.10.1': both, '0.11': both })
+		expect(result.oldLibrdkafka).toEqual({ '0.8.2': both, '0.9.0': both })
 	}, 160_000)
 })
 

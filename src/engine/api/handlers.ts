@@ -7,6 +7,7 @@ import type { BrokerConfig } from '../config.js'
 import type { Controller } from '../controller/controller.js'
 import type { GroupCoordinator } from '../group/coordinator.js'
 import type { LogManager } from '../log/manager.js'
+import { DEFAULT_LOG_SETTINGS } from '../log/manager-settings.js'
 import { ReadMode } from '../log/read-mode.js'
 import type { MetadataCache } from '../metadata/cache.js'
 import type { ConfigStore } from '../metadata/config-store.js'
@@ -53,10 +54,17 @@ export interface HandlerParts {
 
 export function makeHandlers(parts: HandlerParts): Handler[] {
 	const { clock } = parts.runtime
+	const { decompressedBytesMax } = DEFAULT_LOG_SETTINGS
 	const topics = { ...parts, clock, isController: () => parts.controller.isActive }
 	const handlers: Handler[] = [
 		produceHandler(parts),
-		fetchHandler({ ...parts, clock, reads: new ReadMode() }),
+		fetchHandler({
+			...parts,
+			clock,
+			reads: new ReadMode(),
+			compression: parts.runtime.compression,
+			decompressedBytesMax,
+		}),
 		listOffsetsHandler(parts),
 		metadataHandler({
 			...parts,

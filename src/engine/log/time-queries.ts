@@ -2,6 +2,7 @@
 
 import { batchMagic } from '../../protocol/records/batch.js'
 import { recordsOf } from '../../protocol/records/compression.js'
+import { messagesOf } from '../../protocol/records/legacy.js'
 import type { LogCore } from './log-core.js'
 import type { BatchPlace, Segment } from './segment.js'
 
@@ -20,11 +21,9 @@ async function firstAtOrAfter(
 	from: number,
 ): Promise<TimedOffset | null> {
 	const bytes = segment.readBatch(place)
-	if (batchMagic(bytes, 0) < 2) {
-		const leaderEpoch = core.epochs.epochOf(place.baseOffset)
-		return place.lastOffset < from ? null : { offset: place.baseOffset, timestamp: place.maxTimestamp, leaderEpoch }
-	}
-	const records = await recordsOf(core.services.compression, bytes, 0, core.services.decompressedBytesMax)
+	const { compression, decompressedBytesMax } = core.services
+	const isLegacy = batchMagic(bytes, 0) < 2
+	const records = await (isLegacy ? messagesOf : recordsOf)(compression, bytes, 0, decompressedBytesMax)
 	for (const record of records) {
 		if (record.timestamp < timestamp || record.offset < from) continue
 		return { offset: record.offset, timestamp: record.timestamp, leaderEpoch: core.epochs.epochOf(record.offset) }

@@ -38,6 +38,7 @@ import { rebuildBatch, rebuildRecords } from '../../protocol/records/rebuild.js'
 import { RecordWalk, walkRecords } from '../../protocol/records/walk.js'
 import type { LogConfig } from './log-config.js'
 import type { LogServices } from './log-core.js'
+import { validateLegacy } from './validate-legacy.js'
 
 export interface RecordError {
 	readonly batchIndex: number
@@ -80,6 +81,9 @@ export class Validation {
 /** Records walked between two turns of the loop, for batches that were decompressed off it. */
 const RECORDS_A_TURN = 50_000
 
+/** Attributes of a message of format 0 or 1. */
+const LEGACY_ATTRIBUTES_AT = 17
+
 /** One walk for all synchronous validation: nothing else can run in between. */
 const sharedWalk = new RecordWalk()
 
@@ -96,6 +100,7 @@ export function validate(
 	if (end < records.length) result.records = records.subarray(0, end)
 	const now = services.clock.wallMs()
 	if (config.timestampType === 'LogAppendTime') result.appendMs = now
+	if (batchMagic(records, 0) < 2) return validateLegacy(services, config, result, now)
 	let batches = 0
 	let isCompressed = false
 	for (let at = 0; at < end; at += batchBytes(records, at)) {
@@ -135,12 +140,13 @@ function checkShape(result: Validation, records: Buffer, options: ValidateOption
 		}
 		if (next === 0) break
 		if (batchMagic(records, at) < 2) {
-			if (isStrict) result.fail(ERROR.INVALID_RECORD, 'Produce requests from version 3 on take magic 2 only', false)
-			else result.fail(ERROR.UNSUPPORTED_FOR_MESSAGE_FORMAT, 'Message formats 0 and 1 are not taken', false)
-			return 0
+			if (isStrict) {
+				result.fail(ERROR.INVALID_RECORD, 'Produce requests from version 3 on take magic 2 only', false)
+				return 0
+			}
 		}
 		if (options.origin === 'client' && options.produceVersion < 7) {
-			if ((batchAttributes(records, at) & CODEC_MASK) === ZSTD_ID) {
+			if (codecIdAt(records, at) === ZSTD_ID) {
 				result.fail(ERROR.UNSUPPORTED_COMPRESSION_TYPE, 'Produce requests below version 7 take no zstd', false)
 				return 0
 			}
@@ -156,8 +162,19 @@ function checkShape(result: Validation, records: Buffer, options: ValidateOption
 	return at
 }
 
+/** Codec bits of a batch or message of any format. */
+function codecIdAt(bytes: Buffer, at: number): number {
+	return (
+		(batchMagic(bytes, at) < 2 ? (bytes[at + LEGACY_ATTRIBUTES_AT] as number) : batchAttributes(bytes, at)) & CODEC_MASK
+	)
+}
+
 /** 4.8–4.10. */
 function checkInLog(result: Validation, bytes: Buffer, at: number, config: LogConfig, options: ValidateOptions): void {
+	if (batchMagic(bytes, at) < 2) {
+		result.fail(ERROR.INVALID_RECORD, 'Message of format 0 or 1 behind a batch of format 2', true)
+		return
+	}
 	if (options.origin === 'client' && batchBaseOffset(bytes, at) !== 0) {
 		result.fail(ERROR.INVALID_RECORD, `Base offset is ${batchBaseOffset(bytes, at)}, it should be 0`, true)
 		return

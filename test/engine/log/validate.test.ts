@@ -64,11 +64,11 @@ describe('shape of the request', () => {
 		})
 	})
 
-	test('4.4 magic 0 and 1 answer 87 from version 3 on and 43 below; magic 3 answers 2', async () => {
+	test('4.4 magic 0 and 1 answer 87 from version 3 on and are checked below; magic 3 answers 2', async () => {
 		const legacy = Buffer.alloc(40)
 		legacy.writeInt32BE(28, 8)
 		expect(await produce(Buffer.from(legacy))).toMatchObject({ errorCode: 87, logStartOffset: -1 })
-		expect(await produce(Buffer.from(legacy), {}, { produceVersion: 2 })).toMatchObject({ errorCode: 43 })
+		expect(await produce(Buffer.from(legacy), {}, { produceVersion: 2 })).toMatchObject({ errorCode: 2 })
 		expect(await produce(edited((bytes) => bytes.writeInt8(3, 16)))).toMatchObject({ errorCode: 2 })
 	})
 
