@@ -1,0 +1,88 @@
+/** An offline check of a data dir: its checkpoints against the logs that they speak of. */
+
+import { partitionKey } from '../../../base/ids.js'
+import type { Disk } from '../../../runtime/ports.js'
+import {
+	CheckpointError,
+	CLEANER_FILE,
+	HIGH_WATERMARK_FILE,
+	LOG_START_FILE,
+	RECOVERY_POINT_FILE,
+	readOffsetCheckpoint,
+} from '../checkpoint.js'
+import { CLEAN_SHUTDOWN_FILE } from '../data-dir.js'
+import { readFolderName } from '../folder.js'
+import { type Fault, Faults } from './finding.js'
+
+/** What a partition's check needs of the data dir around it. */
+export interface DirFacts {
+	/** By `topic-partition`; a name that is absent begins at its first segment. */
+	readonly logStarts: ReadonlyMap<string, number>
+	readonly recoveryPoints: ReadonlyMap<string, number>
+	/** The last stop was clean: everything is below its recovery point. */
+	readonly isClean: boolean
+}
+
+/** Where a log begins and ends, as its batches tell. */
+export interface LogSpan {
+	readonly firstOffset: number
+	readonly nextOffset: number
+}
+
+function readOrFault(disk: Disk, directory: string, name: string, faults: Faults): ReadonlyMap<string, number> {
+	try {
+		return readOffsetCheckpoint(disk, directory, name)
+	} catch (error) {
+		if (!(error instanceof CheckpointError)) throw error
+		faults.add('checkpoint', error.path, 0, null, error.problem)
+		return new Map()
+	}
+}
+
+/** Reads what {@link checkDir} and the checks of partitions need; files that are no checkpoints are faults. */
+export function readDirFacts(disk: Disk, directory: string, faults: Faults): DirFacts {
+	return {
+		logStarts: readOrFault(disk, directory, LOG_START_FILE, faults),
+		recoveryPoints: readOrFault(disk, directory, RECOVERY_POINT_FILE, faults),
+		isClean: disk.statNow(disk.join(directory, CLEAN_SHUTDOWN_FILE)) !== null,
+	}
+}
+
+/** Names of partition folders in a data dir, in order. */
+export function partitionFolders(disk: Disk, directory: string): string[] {
+	return disk
+		.listNow(directory)
+		.filter(({ name, isDirectory }) => isDirectory && readFolderName(name).kind === 'partition')
+		.map(({ name }) => name)
+}
+
+/** The checkpoints of `directory` against `spans` (by `topic-partition`): no offset lies outside its log. */
+export function checkDir(disk: Disk, directory: string, spans: ReadonlyMap<string, LogSpan>): readonly Fault[] {
+	const faults = new Faults()
+	const facts = readDirFacts(disk, directory, faults)
+	for (const [name, offsets] of [
+		[RECOVERY_POINT_FILE, facts.recoveryPoints],
+		[LOG_START_FILE, facts.logStarts],
+		[HIGH_WATERMARK_FILE, readOrFault(disk, directory, HIGH_WATERMARK_FILE, faults)],
+		[CLEANER_FILE, readOrFault(disk, directory, CLEANER_FILE, faults)],
+	] as const) {
+		const path = disk.join(directory, name)
+		for (const [key, offset] of offsets) {
+			const span = spans.get(key)
+			if (span === undefined) continue
+			if (offset < 0 || offset > span.nextOffset) {
+				faults.add('checkpoint', path, null, offset, `${key} has ${offset}, its log ends at ${span.nextOffset}`)
+			} else if (name === RECOVERY_POINT_FILE && facts.isClean && offset !== span.nextOffset) {
+				const text = `${key} has ${offset} after a clean stop, its log ends at ${span.nextOffset}`
+				faults.add('checkpoint', path, null, offset, text)
+			}
+		}
+	}
+	return faults.all
+}
+
+/** The checkpoint's key of a partition folder. */
+export function keyOfFolder(name: string): string | null {
+	const folder = readFolderName(name)
+	return folder.kind === 'partition' ? partitionKey(folder.key.topic, folder.key.partition) : null
+}
