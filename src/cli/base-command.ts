@@ -2,6 +2,7 @@
 
 import { ExitSignal, reportError, wantsJson } from './failure.js'
 import { Command, Config } from './oclif.js'
+import type { FlagFacts } from './usage-failure.js'
 
 export abstract class BaseCommand extends Command {
 	/**
@@ -38,7 +39,9 @@ export abstract class BaseCommand extends Command {
 		const code = await reportError(error, {
 			command: this.id ?? null,
 			isJson: wantsJson(this.argv),
-			flags: flagNames(this.ctor),
+			flags: flagFacts(this.ctor),
+			argv: this.argv,
+			usage: usageLine(this.ctor),
 			isQuiet: false,
 		})
 		throw new ExitSignal(code)
@@ -63,8 +66,17 @@ class BareConfig extends Config {
 	}
 }
 
-function flagNames(command: typeof Command): string[] {
-	return Object.entries(command.flags ?? {})
-		.filter(([, flag]) => flag.hidden !== true)
-		.map(([name]) => name)
+function flagFacts(command: typeof Command): FlagFacts[] {
+	return Object.entries(command.flags ?? {}).map(([name, { char, aliases, env, hidden }]) => ({
+		name,
+		char,
+		aliases,
+		env,
+		hidden,
+	}))
+}
+
+function usageLine({ id, usage }: typeof Command): string | null {
+	if (typeof usage !== 'string') return null
+	return `kcli ${usage.replace('<%= command.id %>', id.replaceAll(':', ' '))}`
 }

@@ -3,24 +3,21 @@
  * line, signals. Behind `kcli broker start`.
  */
 
-import { closeSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, readdirSync, rmSync, statSync, writeSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { parseProperties } from '../base/properties.js'
 import { type Broker, startBroker } from '../engine/broker.js'
-import { BrokerConfig, ConfigError } from '../engine/config.js'
-import { reportConfig } from '../engine/config-classes.js'
-import { assertDirectoryFree, DirLockedError } from '../engine/log/dir-lock.js'
-import { DataDirMismatchError } from '../engine/log/manager.js'
+import type { BrokerConfig } from '../engine/config.js'
+import { assertDirectoryFree } from '../engine/log/dir-lock.js'
 import type { Logger } from '../runtime/logger.js'
 import { nodeRuntime } from '../runtime/node-runtime.js'
-import { DiskError, NetworkError } from '../runtime/ports.js'
 import { nodeDriverFactory } from '../zk/node-driver.js'
-import { ZkError, type ZkSession } from '../zk/port.js'
-import { BrokerIdTakenError } from '../zk/recipes.js'
+import type { ZkSession } from '../zk/port.js'
 import { openZkSession, type ZkCredentials } from '../zk/session.js'
-import { EmbeddedZooKeeperError } from './embedded-zookeeper.js'
-import { CliError, EXIT, usageError } from './errors.js'
+import { explainStart } from './broker-failure.js'
+import { checkedSettings, gatherSettings } from './broker-settings.js'
+import { EXIT, usageError } from './errors.js'
+import { OwnFolder } from './own-folder.js'
 import { ZooKeeperKeeper } from './zookeeper-keeper.js'
 
 export interface BrokerFlags {
@@ -44,7 +41,6 @@ export interface BrokerFlags {
 	readonly scratch: string | null
 }
 
-const DEFAULT_LISTENER = 'PLAINTEXT://127.0.0.1:9092'
 /**
  * Memory of small requests and answers comes in blocks of this size: at Node's 8 KiB, twenty thousand requests a second make
  * the collector sweep thousands of blocks at a time.
@@ -52,25 +48,28 @@ const DEFAULT_LISTENER = 'PLAINTEXT://127.0.0.1:9092'
 const POOL_BYTES = 65_536
 /** A ZooKeeper that has not answered after this time is spoken of. */
 const UNANSWERED_MS = 1000
-const DEFAULT_DATA_DIR = '.kcli-data'
 
 /** Runs a broker until it is told to stop; returns the exit code. Throws {@link CliError} when it cannot start. */
 export async function runBroker(flags: BrokerFlags, log: Logger): Promise<number> {
 	Buffer.poolSize = POOL_BYTES
 	const given = gatherSettings(flags)
 	const connect = flags.zookeeper ?? given.get('zookeeper.connect') ?? null
-	if (connect === null) addSingleMachineDefaults(given, log)
-	const config = checkedConfig(given, log)
+	const config = checkedSettings(flags, given, connect === null, log)
 	const stopped = stopSignal(log, flags.isAttached)
 	for (const each of config.list('log.dirs')) {
 		if (existsSync(each) && !statSync(each).isDirectory()) throw usageError(`${each} is a file, not a data folder`)
 	}
 	const fatal = fatalEnd(log)
 	let embedded: ZooKeeperKeeper | null = null
+	let folder: OwnFolder | null = null
 	let session: ZkSession | null = null
 	let isOrphaned = false
 	try {
-		if (connect === null) embedded = await startEmbedded(flags, config, log)
+		if (connect === null) {
+			folder = await zooKeeperFolder(flags, config, log)
+			const options = { host: '127.0.0.1', port: flags.zookeeperPort, dataDir: folder.path }
+			embedded = await ZooKeeperKeeper.start(options, log.scoped('zookeeper'))
+		}
 		const address = connect ?? (embedded as ZooKeeperKeeper).address
 		const runtime = nodeRuntime()
 		const openSession = async (
@@ -107,9 +106,10 @@ export async function runBroker(flags: BrokerFlags, log: Logger): Promise<number
 		return await stop(broker, config, log, signal)
 	} catch (error) {
 		await (session as ZkSession | null)?.close()
-		throw explain(error, flags, connect)
+		throw explainStart(error, flags, connect)
 	} finally {
 		await embedded?.stop()
+		folder?.removeEmpty()
 		if (isOrphaned && flags.scratch !== null) rmSync(flags.scratch, { recursive: true, force: true, maxRetries: 5 })
 	}
 }
@@ -138,70 +138,8 @@ function sessionOptions(config: BrokerConfig, connect: string, log: Logger) {
 	return { connect, ...sessionTimeouts(config), logger: log.scoped('zookeeper') }
 }
 
-/** File, then `-c`, then flags: the later beats the earlier. */
-function gatherSettings(flags: BrokerFlags): Map<string, string> {
-	const given = new Map<string, string>()
-	if (flags.configFile !== null) {
-		let text: string
-		try {
-			text = readFileSync(flags.configFile, 'utf8')
-		} catch (error) {
-			throw usageError(`cannot read ${flags.configFile}: ${(error as NodeJS.ErrnoException).code}`)
-		}
-		for (const [key, value] of parseProperties(text)) given.set(key, value)
-	}
-	for (const setting of flags.settings) {
-		const equals = setting.indexOf('=')
-		if (equals <= 0) throw usageError(`-c wants key=value, not '${setting}'`)
-		given.set(setting.slice(0, equals).trim(), setting.slice(equals + 1).trim())
-	}
-	if (flags.id !== null) given.set('broker.id', String(flags.id))
-	if (flags.rack !== null) given.set('broker.rack', flags.rack)
-	if (flags.listen.length > 0) given.set('listeners', flags.listen.join(','))
-	if (flags.advertised.length > 0) given.set('advertised.listeners', flags.advertised.join(','))
-	if (!given.has('listeners')) given.set('listeners', DEFAULT_LISTENER)
-	const dirs = flags.dataDirs.flatMap((each) => each.split(',')).filter((each) => each !== '')
-	if (dirs.length > 0) {
-		given.delete('log.dir')
-		given.set('log.dirs', dirs.map((each) => resolve(each)).join(','))
-	} else if (!given.has('log.dirs') && !given.has('log.dir')) {
-		given.set('log.dirs', resolve(DEFAULT_DATA_DIR, `broker-${given.get('broker.id') ?? '1'}`))
-	}
-	return given
-}
-
-/** One machine, nothing said: settings that suit it (DESIGN "Single machine defaults"). */
-function addSingleMachineDefaults(given: Map<string, string>, log: Logger): void {
-	const defaults: Readonly<Record<string, string>> = {
-		'broker.id': '1',
-		'offsets.topic.replication.factor': '1',
-		'transaction.state.log.replication.factor': '1',
-		'transaction.state.log.min.isr': '1',
-		'group.initial.rebalance.delay.ms': '0',
-	}
-	const taken: string[] = []
-	for (const [key, value] of Object.entries(defaults)) {
-		if (given.has(key)) continue
-		given.set(key, value)
-		taken.push(`${key}=${value}`)
-	}
-	if (taken.length > 0) log.info('single machine defaults', { settings: taken.join(' ') })
-}
-
-function checkedConfig(given: ReadonlyMap<string, string>, log: Logger): BrokerConfig {
-	try {
-		const config = new BrokerConfig(given)
-		const { ineffective, unknown } = reportConfig(config)
-		if (ineffective.length > 0) log.info('settings of no effect here', { keys: ineffective.join(',') })
-		if (unknown.length > 0) log.warn('unknown settings ignored', { keys: unknown.join(',') })
-		return config
-	} catch (error) {
-		if (!(error instanceof ConfigError)) throw error
-		throw usageError(`bad setting ${error.message}`)
-	}
-}
-
-async function startEmbedded(flags: BrokerFlags, config: BrokerConfig, log: Logger): Promise<ZooKeeperKeeper> {
+/** Where the embedded ZooKeeper keeps its data: checked, and made where it is not there. */
+async function zooKeeperFolder(flags: BrokerFlags, config: BrokerConfig, log: Logger): Promise<OwnFolder> {
 	const first = config.list('log.dirs')[0] as string
 	const dataDir = resolve(flags.zookeeperDataDir ?? join(dirname(first), 'zookeeper'))
 	if (dataDir === first || dataDir.startsWith(`${first}/`)) {
@@ -218,8 +156,7 @@ async function startEmbedded(flags: BrokerFlags, config: BrokerConfig, log: Logg
 			advice,
 		})
 	}
-	const options = { host: '127.0.0.1', port: flags.zookeeperPort, dataDir }
-	return await ZooKeeperKeeper.start(options, log.scoped('zookeeper'))
+	return OwnFolder.make(dataDir)
 }
 
 /** Prints the ready line: stdout, and the file descriptor that was asked for. */
@@ -295,64 +232,4 @@ async function stop(broker: Broker, config: BrokerConfig, log: Logger, signal: s
 	log.info('stopped')
 	if (signal === 'fatal') return EXIT.failed
 	return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated
-}
-
-/** One line for each thing that can keep a broker from starting. */
-function explain(error: unknown, flags: BrokerFlags, connect: string | null): unknown {
-	if (error instanceof ConfigError) return usageError(`bad setting ${error.message}`)
-	if (error instanceof DirLockedError) {
-		return new CliError(
-			error.message,
-			EXIT.failed,
-			'Stop that broker first, or give another --data-dir.',
-			'KCLI_DIR_LOCKED',
-		)
-	}
-	if (error instanceof DataDirMismatchError) {
-		return new CliError(
-			error.message,
-			EXIT.failed,
-			'Give the folder of this broker, or an empty one.',
-			'KCLI_DIR_MISMATCH',
-		)
-	}
-	if (error instanceof NetworkError && error.code === 'EADDRINUSE') {
-		return new CliError(
-			`${error.address} is in use by another process`,
-			EXIT.failed,
-			'Give another port with --listen.',
-			'KCLI_PORT_TAKEN',
-		)
-	}
-	if (error instanceof EmbeddedZooKeeperError && /data directory .* is in use/.test(error.message)) {
-		return new CliError(
-			error.message,
-			EXIT.failed,
-			'To join the cluster of the broker that runs it, give its --zookeeper; to start a cluster, another --zookeeper-data-dir.',
-			'KCLI_DIR_LOCKED',
-		)
-	}
-	if (error instanceof EmbeddedZooKeeperError && error.message.includes('EADDRINUSE')) {
-		const hint = 'Give another with --zookeeper-port (0: any), or name a running ZooKeeper with --zookeeper.'
-		return new CliError(
-			`ZooKeeper's port ${flags.zookeeperPort} is in use by another process`,
-			EXIT.failed,
-			hint,
-			'KCLI_PORT_TAKEN',
-		)
-	}
-	if (error instanceof EmbeddedZooKeeperError) return new CliError(error.message, EXIT.failed, null, error.code)
-	if (error instanceof DiskError) {
-		const folder = existsSync(error.path) ? error.path : dirname(error.path)
-		const hint = error.code === 'EACCES' || error.code === 'EROFS' ? `${folder} must be writable.` : null
-		return new CliError(`cannot ${error.operation} ${error.path}: ${error.code}`, EXIT.failed, hint, 'KCLI_DISK')
-	}
-	if (error instanceof BrokerIdTakenError) {
-		return new CliError(error.message, EXIT.failed, 'Give another --id, or stop that broker.', 'KCLI_BROKER_ID_TAKEN')
-	}
-	if (error instanceof ZkError) {
-		const where = connect ?? 'the embedded ZooKeeper'
-		return new CliError(`ZooKeeper at ${where} cannot be used: ${error.message}`, EXIT.failed, null, error.stableCode)
-	}
-	return error
 }

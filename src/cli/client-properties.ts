@@ -34,6 +34,7 @@ export interface ClientProperties {
 	readonly heartbeatMs: number | null
 	readonly rebalanceTimeoutMs: number | null
 	readonly instanceId: string | null
+	readonly rack: string | null
 }
 
 /** What each key sets: both spellings of one thing stand in one row. */
@@ -79,6 +80,7 @@ const KEYS = {
 	heartbeat: ['heartbeat.interval.ms'],
 	rebalance: ['max.poll.interval.ms'],
 	instance: ['group.instance.id'],
+	rack: ['client.rack'],
 } as const
 
 type Name = keyof typeof KEYS
@@ -104,7 +106,6 @@ const IGNORED: ReadonlySet<string> = new Set([
 	'broker.version.fallback',
 	'broker.address.family',
 	'client.dns.lookup',
-	'client.rack',
 	'debug',
 	'log_level',
 	'statistics.interval.ms',
@@ -203,6 +204,7 @@ function settingsOf(given: ReadonlyMap<Name, string>): ClientProperties {
 		heartbeatMs: ms('heartbeat'),
 		rebalanceTimeoutMs: ms('rebalance'),
 		instanceId: text('instance'),
+		rack: text('rack'),
 	}
 }
 

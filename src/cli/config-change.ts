@@ -2,6 +2,7 @@
 
 import { ERROR } from '../protocol/errors.js'
 import { type Entity, entityError, parseEntity, requireBrokers } from './config-entity.js'
+import { changeQuotas, refuseListChange } from './config-quota.js'
 import { refuseWhenReadOnly } from './confirm.js'
 import { usageError } from './errors.js'
 import { type ItemError, itemError } from './item-error.js'
@@ -34,13 +35,18 @@ export async function changeConfig(
 	if (entityText === undefined) throw usageError('missing ENTITY', 'topic/NAME, broker/ID or broker/default')
 	const entity = parseEntity(entityText)
 	if (words.length === 0) throw usageError(operation === 'unset' ? 'missing KEY' : 'missing KEY=VALUE')
+	if (entity.quota !== null) refuseListChange(entity.text, operation)
 	const changes = checkedChanges(
 		operation === 'unset' ? unsetChanges(words) : pairChanges(words, operation, `config ${operation}`),
 	)
 	refuseWhenReadOnly(flags['dry-run'])
 	return await withCluster(flags, async (session) => {
 		await requireBrokers(session.cluster, [entity])
-		const { outcomes, errors } = await apply(session, entity, changes, flags['dry-run'])
+		const { outcomes, errors } =
+			entity.quota === null
+				? await apply(session, entity, changes, flags['dry-run'])
+				: await changeQuotas(session, entity.text, entity.quota, changes, flags['dry-run'])
+		if (session.cluster.clusterId === null) await session.cluster.refresh([])
 		if (flags['dry-run'] && formOf(flags) === 'table') notice('dry run: nothing was changed', flags)
 		return await printReport(
 			{

@@ -3,6 +3,7 @@
 import type { Admin, DescribedResource } from '../client/admin.js'
 import { ERROR } from '../protocol/errors.js'
 import { type Entity, entityError, parseEntities, requireBrokers } from './config-entity.js'
+import { readQuotas } from './config-quota.js'
 import { type ItemError, itemError } from './item-error.js'
 import { type Column, isHuman, type OutputChoice, printReport, tableOf } from './output.js'
 import { type ConnectionChoice, type Session, withCluster } from './session.js'
@@ -66,18 +67,24 @@ export async function describeConfig(words: readonly string[], flags: ConfigDesc
 }
 
 async function gather(
-	{ admin, cluster }: Session,
+	session: Session,
 	entities: readonly Entity[],
 	flags: ConfigDescribeChoice,
 ): Promise<{ settings: Setting[]; errors: ItemError[] }> {
+	const { admin, cluster } = session
 	const keys = flags.key?.flatMap((each) => each.split(',')) ?? null
 	const resources = await admin.describeConfigs(
-		entities.map(({ type, name }) => ({ type, name, keys })),
+		entities.filter(({ quota }) => quota === null).map(({ type, name }) => ({ type, name, keys })),
 		flags.docs,
 	)
 	const settings: Setting[] = []
 	const errors: ItemError[] = []
 	for (const entity of entities) {
+		if (entity.quota !== null) {
+			for (const [key, value] of await readQuotas(session, entity.quota))
+				if (keys === null || keys.includes(key)) settings.push(quotaSetting(entity, key, value))
+			continue
+		}
 		const found = resources.find(
 			({ resourceType, resourceName }) => resourceType === entity.type && resourceName === entity.name,
 		)
@@ -130,6 +137,11 @@ function settingOf(entity: Entity, config: DescribedResource['configs'][number],
 		})),
 		...(hasDocs ? { documentation } : {}),
 	}
+}
+
+function quotaSetting({ text }: Entity, key: string, value: string): Setting {
+	const common = { type: 'double', readOnly: false, sensitive: false, synonyms: [] }
+	return { entity: text, key, value, source: 'quota', ...common }
 }
 
 function columnsFor(hasEntity: boolean, human: boolean, flags: ConfigDescribeChoice): Column<Setting>[] {

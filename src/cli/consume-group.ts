@@ -5,7 +5,8 @@ import { BrokerError } from '../client/errors.js'
 import { GROUP_DEFAULTS, GroupMember, type GroupPartition } from '../client/group-member.js'
 import { BY_HAND, commitOffsets, fetchOffsets, type PartitionOffset } from '../client/group-offsets.js'
 import type { ConsumeOptions } from './consume-options.js'
-import { type PartitionName, planPartitions } from './consume-plan.js'
+import { recordPrinter } from './consume-paper.js'
+import { type PartitionName, planPartitions, startsOf } from './consume-plan.js'
 import { consumerSettings, Printer } from './consume-printer.js'
 import type { Interrupt } from './interrupt.js'
 import type { Session } from './session.js'
@@ -41,7 +42,7 @@ export async function consumeInGroup(
 	interrupt: Interrupt,
 ): Promise<number> {
 	const consumer = new Consumer(session.cluster, consumerSettings(session, options))
-	const printer = new Printer(options, consumer, interrupt)
+	const printer = new Printer(options, await recordPrinter(options), consumer, interrupt)
 	const run = new GroupRun(session, options, topics, consumer, printer)
 	try {
 		return await run.all()
@@ -58,6 +59,8 @@ class GroupRun {
 	#failure: Error | null = null
 	/** Offsets committed already, by partition. */
 	readonly #committed = new Map<string, number>()
+	/** Named starts of partitions without an offset: theirs, once we let go of them, if nothing was read. */
+	readonly #starts = new Map<string, PartitionOffset>()
 	#nextCommitMs = performance.now() + COMMIT_MS
 
 	constructor(
@@ -75,12 +78,14 @@ class GroupRun {
 			onAssigned: (partitions) => this.#assigned(partitions),
 			onRevoked: async (partitions) => {
 				printer.drop(partitions)
-				await this.#commit()
+				await this.#commit(true)
 				printer.printed.clear()
+				this.#starts.clear()
 			},
 			onLost: (partitions) => {
 				printer.drop(partitions)
 				printer.printed.clear()
+				this.#starts.clear()
 				options.note('the group went on without us: records printed last may be printed again by another member')
 				return Promise.resolve()
 			},
@@ -99,7 +104,7 @@ class GroupRun {
 			await this.#printer.run(async () => {
 				if (performance.now() >= this.#nextCommitMs) await this.#commit()
 			})
-			if (this.#failure === null) await this.#commit()
+			if (this.#failure === null) await this.#commit(true)
 		} finally {
 			await this.#member.leave()
 		}
@@ -114,16 +119,21 @@ class GroupRun {
 		const plans = await planPartitions(this.#session, partitions, range, isolation, endsNow, stored)
 		this.#committed.clear()
 		for (const [key, offset] of stored) this.#committed.set(key, offset)
+		this.#starts.clear()
+		if (this.#options.isStartGiven) {
+			for (const start of startsOf(plans)) this.#starts.set(`${start.topic}-${start.partition}`, start)
+		}
 		this.#options.tell(plans)
 		this.#printer.plan(plans)
 		this.#printer.wake()
 	}
 
-	/** Commits what has left us. */
-	async #commit(): Promise<void> {
+	/** Commits what has left us; at the end also where reading began without finding anything. */
+	async #commit(isEnd = false): Promise<void> {
 		this.#nextCommitMs = performance.now() + COMMIT_MS
 		if (!this.#options.isCommitting) return
-		const offsets = [...this.#printer.printed.values()]
+		const { printed } = this.#printer
+		const offsets = [...new Map([...(isEnd ? this.#starts : []), ...printed]).values()]
 		await this.#printer.sink.flush()
 		// A reader that has gone may not have read the last of it: that is not committed.
 		if (this.#printer.sink.isGone) return

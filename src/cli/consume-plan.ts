@@ -13,6 +13,15 @@ export interface PartitionName {
 export interface PartitionPlan extends PartitionName {
 	readonly from: number
 	readonly until: number | null
+	/** What was there when the plan was made: first offset, and the one that the next record gets. */
+	readonly start: number
+	readonly end: number
+	/** Offset that was asked for, where it may lie outside of what is there; null: a name or time that found its place. */
+	readonly asked: number | null
+	/** It is what the group has committed. */
+	readonly isStored: boolean
+	/** A time was asked for, and no record is that young. */
+	readonly isTooYoung: boolean
 }
 
 export interface Bounds extends PartitionName {
@@ -72,36 +81,71 @@ export async function planPartitions(
 	const untils = to === null ? null : await resolve(session, bounds, to, isolation)
 	return bounds.map(({ topic, partition, start, end }, i) => {
 		const kept = stored?.get(`${topic}-${partition}`)
-		const from = Math.max(kept ?? (froms[i] as number), start)
-		const until = untils === null ? null : (untils[i] as number)
+		const point = froms[i] as Resolved
+		const wanted = kept ?? point.offset
+		const last = untils === null ? null : Math.max(start, (untils[i] as Resolved).offset)
 		// An end that lies in the future is waited for, unless all ends now.
-		return { topic, partition, from, until: until !== null && endsNow ? Math.min(until, end) : until }
+		const until = last !== null && endsNow ? Math.min(last, end) : last
+		// Past the end there is nothing yet. A range is kept to; without one what comes next is meant.
+		const from = Math.max(start, until === null ? Math.min(wanted, end) : wanted)
+		const isStored = kept !== undefined
+		const isNumber = isStored || range.from.kind === 'offset' || range.from.kind === 'fromStart'
+		return {
+			topic,
+			partition,
+			from,
+			until,
+			start,
+			end,
+			asked: isNumber ? wanted : null,
+			isStored,
+			isTooYoung: !isStored && point.isTooYoung,
+		}
 	})
 }
 
-/** The offset that a point means in each partition, never below its start. */
+interface Resolved {
+	readonly offset: number
+	readonly isTooYoung: boolean
+}
+
+/** The offset that a point means in each partition; numbers as they are, though they may lie outside. */
 async function resolve(
 	{ admin }: Session,
 	bounds: readonly Bounds[],
 	point: OffsetPoint,
 	isolation: 0 | 1,
-): Promise<number[]> {
+): Promise<Resolved[]> {
+	if (point.kind === 'time') {
+		const found = await offsetsAt(admin, bounds, () => point.ms, isolation)
+		// No record that young: all that comes is younger.
+		return bounds.map(({ start, end }, i) => {
+			const offset = found[i] as number
+			return offset < 0 ? { offset: end, isTooYoung: true } : { offset: Math.max(start, offset), isTooYoung: false }
+		})
+	}
+	return bounds.map((each) => ({ offset: offsetOf(point, each), isTooYoung: false }))
+}
+
+function offsetOf(point: Exclude<OffsetPoint, { readonly kind: 'time' }>, { start, end }: Bounds): number {
 	switch (point.kind) {
 		case 'start':
 		case 'stored':
-			return bounds.map(({ start }) => start)
+			return start
 		case 'end':
-			return bounds.map(({ end }) => end)
+			return end
 		case 'offset':
-			return bounds.map(({ start }) => Math.max(point.offset, start))
+			return point.offset
 		case 'fromStart':
-			return bounds.map(({ start }) => start + point.count)
+			return start + point.count
 		case 'fromEnd':
-			return bounds.map(({ start, end }) => Math.max(start, end - point.count))
-		case 'time': {
-			const found = await offsetsAt(admin, bounds, () => point.ms, isolation)
-			// No record that young: all that comes is younger.
-			return bounds.map(({ start, end }, i) => ((found[i] as number) < 0 ? end : Math.max(start, found[i] as number)))
-		}
+			return Math.max(start, end - point.count)
 	}
+}
+
+/** Where partitions begin that the group has no offset for: what is committed of those that gave nothing. */
+export function startsOf(plans: readonly PartitionPlan[]): { topic: string; partition: number; offset: number }[] {
+	return plans
+		.filter(({ isStored, from, end }) => !isStored && from <= end)
+		.map(({ topic, partition, from }) => ({ topic, partition, offset: from }))
 }

@@ -5,11 +5,11 @@ import { CONSUMER_DEFAULTS, type ConsumerSettings } from '../client/consumer-set
 import type { Fetched } from '../client/fetched.js'
 import type { RecordReader } from '../client/record-reader.js'
 import type { ConsumeOptions } from './consume-options.js'
+import type { PrintRecord } from './consume-paper.js'
 import type { PartitionName, PartitionPlan } from './consume-plan.js'
 import { EXIT } from './errors.js'
 import type { Interrupt } from './interrupt.js'
 import type { FormatContext } from './record-format.js'
-import { recordJson } from './record-json.js'
 import type { Session } from './session.js'
 import { StdoutSink } from './stdout-sink.js'
 
@@ -19,11 +19,15 @@ export function consumerSettings(session: Session, options: ConsumeOptions): Con
 		...session.consumerSettings,
 		isolationLevel: options.isolation,
 		isControlShown: options.isControlShown,
+		...(options.rack === null ? {} : { rackId: options.rack }),
 		// What follows may wait for its brokers; what has an end is waited for by somebody.
 		unreachableMsMax: options.hasEnd ? session.cluster.settings.operationTimeoutMs : Number.POSITIVE_INFINITY,
 		onTrouble: (error) => options.note(error === null ? 'going on' : `${error.message}; trying on`),
 	}
 }
+
+/** Node's timers hold no more, and end at once where they are given more. */
+const TIMER_MS_MAX = 2_147_483_647
 
 interface Open {
 	readonly plan: PartitionPlan
@@ -35,6 +39,7 @@ export class Printer {
 	/** Offset after the last record that was printed or passed over, by partition. */
 	readonly printed = new Map<string, PartitionName & { readonly offset: number }>()
 	readonly #options: ConsumeOptions
+	readonly #printRecord: PrintRecord
 	readonly #consumer: Consumer
 	readonly #interrupt: Interrupt
 	readonly #open = new Map<string, Open>()
@@ -43,7 +48,8 @@ export class Printer {
 	#isIdle = false
 	#idleTimer: NodeJS.Timeout | null = null
 
-	constructor(options: ConsumeOptions, consumer: Consumer, interrupt: Interrupt) {
+	constructor(options: ConsumeOptions, print: PrintRecord, consumer: Consumer, interrupt: Interrupt) {
+		this.#printRecord = print
 		this.#options = options
 		this.#consumer = consumer
 		this.#interrupt = interrupt
@@ -66,8 +72,10 @@ export class Printer {
 	plan(plans: readonly PartitionPlan[]): void {
 		const starts: { topic: string; partition: number; offset: number }[] = []
 		for (const plan of plans) {
-			const { topic, partition, from: offset, until } = plan
-			if (until !== null && offset >= until) continue
+			const { topic, partition, from, until, start, end } = plan
+			if (until !== null && from >= until) continue
+			// What is not written yet cannot be asked for; what comes before it is passed over.
+			const offset = Math.min(from, Math.max(start, end))
 			this.#open.set(`${topic}-${partition}`, {
 				plan,
 				context: { topic, partition, nullText: this.#options.nullText },
@@ -134,22 +142,28 @@ export class Printer {
 			position = this.#printBatch(batch, open, position, until)
 			if (!this.#isDone) position = Math.max(position, fetched.nextOffset)
 			// At once: the partition may be taken away at the next wait.
-			this.printed.set(key, { topic: fetched.topic, partition: fetched.partition, offset: Math.min(position, until) })
+			this.#note(key, open, position)
 			if (this.#isDone || position >= until) break
 			if (this.sink.isFull) await this.sink.drain()
 			if (this.#isDone || this.#open.get(key) !== open) break
 		}
 		if (this.#open.get(key) === open) {
-			this.printed.set(key, { topic: fetched.topic, partition: fetched.partition, offset: Math.min(position, until) })
+			this.#note(key, open, position)
 			if (position >= until) this.#finish(key, open)
 		}
 		if (this.#count > before) this.#restartIdle()
 	}
 
+	/** What has been dealt with, once it is more than what was begun with. */
+	#note(key: string, { plan }: Open, position: number): void {
+		if (position <= plan.from) return
+		const offset = Math.min(position, plan.until ?? Number.POSITIVE_INFINITY)
+		this.printed.set(key, { topic: plan.topic, partition: plan.partition, offset })
+	}
+
 	/** Prints the records of one batch; the offset after the last that was dealt with. */
 	#printBatch(batch: RecordReader, open: Open, from: number, until: number): number {
-		const { filter, format, isJson, isBare, count } = this.#options
-		const { topic, partition } = open.plan
+		const { filter, count } = this.#options
 		const limit = count ?? Number.POSITIVE_INFINITY
 		let position = from
 		while (batch.next()) {
@@ -157,10 +171,7 @@ export class Printer {
 			if (batch.offset >= until) return until
 			position = batch.offset + 1
 			if (filter !== null && !filter(batch)) continue
-			if (isJson) {
-				this.sink.text(recordJson(topic, partition, batch, isBare))
-				this.sink.byte(0x0a)
-			} else format(batch, open.context, this.sink)
+			this.#printRecord(batch, open.context, this.sink)
 			this.#count++
 			if (this.#count >= limit) {
 				this.#isDone = true
@@ -181,9 +192,12 @@ export class Printer {
 		const { idleMs } = this.#options
 		if (idleMs === null) return
 		if (this.#idleTimer !== null) clearTimeout(this.#idleTimer)
-		this.#idleTimer = setTimeout(() => {
-			this.#isIdle = true
-			this.stop()
-		}, idleMs)
+		this.#idleTimer = setTimeout(
+			() => {
+				this.#isIdle = true
+				this.stop()
+			},
+			Math.min(idleMs, TIMER_MS_MAX),
+		)
 	}
 }

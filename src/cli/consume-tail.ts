@@ -3,42 +3,11 @@
 import { Consumer } from '../client/consumer.js'
 import type { RecordReader } from '../client/record-reader.js'
 import type { ConsumeOptions } from './consume-options.js'
+import { inOrder, type KeptRecord, Paper, type PrintRecord, recordPrinter, sortable } from './consume-paper.js'
 import { type Bounds, boundsOf, type PartitionName } from './consume-plan.js'
 import { consumerSettings } from './consume-printer.js'
-import { recordJson } from './record-json.js'
 import type { Session } from './session.js'
 import { StdoutSink } from './stdout-sink.js'
-
-/** A record that may be among the last, printed already into its own bytes. */
-interface Kept {
-	readonly timestamp: number
-	readonly partition: string
-	readonly offset: number
-	readonly bytes: Buffer
-}
-
-/** Collects a record's printed form. */
-class Paper {
-	#parts: Buffer[] = []
-
-	bytes(source: Buffer, from: number, end: number): void {
-		this.#parts.push(Buffer.from(source.subarray(from, end)))
-	}
-
-	byte(value: number): void {
-		this.#parts.push(Buffer.of(value))
-	}
-
-	text(value: string): void {
-		this.#parts.push(Buffer.from(value))
-	}
-
-	take(): Buffer {
-		const bytes = Buffer.concat(this.#parts)
-		this.#parts = []
-		return bytes
-	}
-}
 
 export async function printTail(
 	session: Session,
@@ -48,7 +17,7 @@ export async function printTail(
 	const wanted = options.tail as number
 	const bounds = await boundsOf(session, partitions, options.isolation)
 	options.note(`the last ${wanted} of ${options.topics.join(', ')}; ends then`)
-	const kept: Kept[] = []
+	const kept: KeptRecord[] = []
 	let open = bounds.filter(({ start, end }) => end > start)
 	// Offsets may have gaps (compaction, markers, filters): a partition that gave too few is read from further back.
 	for (let span = wanted; open.length > 0; span *= 8) {
@@ -61,16 +30,12 @@ export async function printTail(
 		}
 		open = again
 	}
-	kept.sort((a, b) => a.timestamp - b.timestamp || compare(a.partition, b.partition) || a.offset - b.offset)
+	kept.sort(inOrder)
 	const sink = new StdoutSink()
 	for (const { bytes } of kept.slice(-wanted)) sink.bytes(bytes, 0, bytes.length)
 	await sink.flush()
 	if (sink.failure !== null) throw sink.failure
 	return 0
-}
-
-function compare(a: string, b: string): number {
-	return a < b ? -1 : a > b ? 1 : 0
 }
 
 /** Printed records of the last `span` offsets of each partition. */
@@ -79,11 +44,12 @@ async function readLast(
 	options: ConsumeOptions,
 	bounds: readonly Bounds[],
 	span: number,
-): Promise<Map<string, Kept[]>> {
-	const found = new Map<string, Kept[]>()
+): Promise<Map<string, KeptRecord[]>> {
+	const found = new Map<string, KeptRecord[]>()
 	const open = new Map(bounds.map((each) => [`${each.topic}-${each.partition}`, each]))
 	const consumer = new Consumer(session.cluster, consumerSettings(session, options))
 	const paper = new Paper()
+	const print = await recordPrinter(options)
 	consumer.assign(
 		bounds.map(({ topic, partition, start, end }) => ({ topic, partition, offset: Math.max(start, end - span) })),
 	)
@@ -104,7 +70,7 @@ async function readLast(
 			for (;;) {
 				const batch = await event.nextBatch()
 				if (batch === null) break
-				collect(batch, from, each, options, paper, records)
+				collect(batch, from, each, options, print, paper, records)
 			}
 			if (event.nextOffset >= each.end) {
 				open.delete(key)
@@ -122,16 +88,16 @@ function collect(
 	from: number,
 	{ topic, partition, end }: Bounds,
 	options: ConsumeOptions,
+	print: PrintRecord,
 	paper: Paper,
-	into: Kept[],
+	into: KeptRecord[],
 ): void {
 	const context = { topic, partition, nullText: options.nullText }
 	while (batch.next()) {
 		if (batch.offset < from || batch.offset >= end) continue
 		if (options.filter !== null && !options.filter(batch)) continue
-		if (options.isJson) paper.text(`${recordJson(topic, partition, batch, options.isBare)}\n`)
-		else options.format(batch, context, paper)
+		print(batch, context, paper)
 		const { timestamp, offset } = batch
-		into.push({ timestamp, offset, partition: `${topic}-${String(partition).padStart(9, '0')}`, bytes: paper.take() })
+		into.push({ timestamp, offset, partition: sortable(topic, partition), bytes: paper.take() })
 	}
 }

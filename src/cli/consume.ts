@@ -2,7 +2,8 @@
 
 import { Consumer } from '../client/consumer.js'
 import { type ConsumeChoice, type ConsumeOptions, optionsOf } from './consume-options.js'
-import { type PartitionName, planPartitions } from './consume-plan.js'
+import { recordPrinter } from './consume-paper.js'
+import { type PartitionName, planPartitions, startsOf } from './consume-plan.js'
 import { consumerSettings, Printer } from './consume-printer.js'
 import { Interrupt } from './interrupt.js'
 import { type Session, withCluster } from './session.js'
@@ -26,6 +27,14 @@ export async function consumeRecords(args: readonly string[], flags: ConsumeChoi
 			if (options.tail !== null) {
 				const { printTail } = await import('./consume-tail.js')
 				return await printTail(session, options, chosen(partitions, options))
+			}
+			if (options.isLatestOnly) {
+				const { printLatest } = await import('./consume-latest.js')
+				return await printLatest(session, options, chosen(partitions, options), interrupt)
+			}
+			if (options.isMerged) {
+				const { printMerged } = await import('./consume-merge.js')
+				return await printMerged(session, options, chosen(partitions, options), interrupt)
 			}
 			if (options.group !== null && options.partitions === null) {
 				const { consumeInGroup } = await import('./consume-group.js')
@@ -64,7 +73,7 @@ async function consumeAlone(
 	)
 	options.tell(plans)
 	const consumer = new Consumer(session.cluster, consumerSettings(session, options))
-	const printer = new Printer(options, consumer, interrupt)
+	const printer = new Printer(options, await recordPrinter(options), consumer, interrupt)
 	try {
 		printer.plan(plans)
 		await printer.run()
@@ -72,6 +81,11 @@ async function consumeAlone(
 		consumer.close()
 	}
 	await printer.sink.flush()
-	await books?.commit(printer.printed)
+	// A reader that has gone may not have read the last of it.
+	if (books !== null && !printer.sink.isGone) {
+		const starts = options.isStartGiven ? startsOf(plans) : []
+		const begun = starts.map((each) => [`${each.topic}-${each.partition}`, each] as const)
+		await books.commit(new Map([...begun, ...printer.printed]))
+	}
 	return printer.exitCode()
 }

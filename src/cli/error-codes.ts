@@ -1,13 +1,14 @@
-/** Behind `kcli errors`: what Kafka's codes mean and what to do about them. */
+/** Behind `kcli errors`: what codes, Kafka's and ours, mean and what to do about them. */
 
 import { ERRORS, type ErrorInfo } from '../protocol/errors.js'
 import { closeMatches, didYouMean } from './close-matches.js'
 import { CliError, EXIT } from './errors.js'
 import { type OutputChoice, printReport, tableOf } from './output.js'
+import { OWN_CODES } from './own-codes.js'
 
 /** Explains the codes that `words` name by number or name, or all; the exit code. */
 export async function explainErrors(words: readonly string[], flags: OutputChoice): Promise<number> {
-	const items = words.length === 0 ? [...ERRORS].sort((a, b) => a.code - b.code) : words.map(findError)
+	const items = words.length === 0 ? all() : words.map(findError)
 	return await printReport(
 		{
 			kind: 'Errors',
@@ -33,19 +34,34 @@ export async function explainErrors(words: readonly string[], flags: OutputChoic
 	)
 }
 
-function findError(word: string): ErrorInfo {
+/** Kafka's codes and ours in one form. */
+type Explained = Omit<ErrorInfo, 'code'> & { readonly code: number | string }
+
+function all(): Explained[] {
+	return [
+		...[...ERRORS].sort((a, b) => a.code - b.code),
+		...OWN_CODES.map(({ code, retriable, text }) => ({ code, name: code, retriable, refreshesMetadata: false, text })),
+	]
+}
+
+function findError(word: string): Explained {
 	const name = word.toUpperCase().replaceAll('-', '_')
-	const found = ERRORS.find((error) => (/^-?\d+$/.test(word) ? error.code === Number(word) : error.name === name))
+	const isNumber = /^-?\d+$/.test(word)
+	const codes = all()
+	const found =
+		codes.find((error) => (isNumber ? error.code === Number(word) : error.name === name)) ??
+		// A broker's code that ended a command as a whole.
+		codes.find((error) => `KCLI_${error.name}` === name)
 	if (found !== undefined) return found
 	const meant = closeMatches(
 		name,
-		ERRORS.map((error) => error.name),
+		codes.map((error) => error.name),
 	)
 	throw new CliError(`there is no error code ${word}`, EXIT.failed, didYouMean(meant) ?? "'kcli errors' lists all")
 }
 
 function writePage(
-	items: readonly ErrorInfo[],
+	items: readonly Explained[],
 	pairs: (rows: readonly (readonly [string, string | number])[]) => void,
 	line: () => void,
 ): void {

@@ -1,7 +1,8 @@
 /** How an error leaves a command: one line and a hint on stderr, a JSON document on stdout where JSON was asked for, a code. */
 
-import { closeMatches, didYouMean } from './close-matches.js'
-import { type CliError, isCliError, usageError } from './errors.js'
+import { type CliError, isCliError } from './errors.js'
+import { isRetriable } from './own-codes.js'
+import { type FlagFacts, usageFailure } from './usage-failure.js'
 
 /** Ends a command with a code once everything is written and closed. Not an error that anybody sees. */
 export class ExitSignal extends Error {
@@ -15,15 +16,23 @@ export interface FailureContext {
 	/** `topic:list`; null before a command is known. */
 	readonly command: string | null
 	readonly isJson: boolean
-	/** Flags that the command has, long and short, for close matches. */
-	readonly flags?: readonly string[]
+	/** Flags that the command has, and its words: for what is wrong with them. */
+	readonly flags?: readonly FlagFacts[]
+	readonly argv?: readonly string[]
+	/** How the command is used, in one line: `kcli topic create TOPIC... [FLAGS]`. */
+	readonly usage?: string | null
 	readonly isQuiet: boolean
 }
 
+/** Commands whose JSON is a stream of records: a document of an error would be read as one of them. */
+const STREAMS: ReadonlySet<string> = new Set(['consume', 'log:dump'])
+
 /** Prints `error`; the exit code that it asks for. */
 export async function reportError(error: unknown, context: FailureContext): Promise<number> {
-	const failure = usageFailure(error, context.flags ?? []) ?? (await mapped(error))
-	if (context.isJson) process.stdout.write(`${JSON.stringify(failureDocument(failure, context.command), null, 2)}\n`)
+	const failure =
+		usageFailure(error, context.flags ?? [], context.argv ?? [], context.usage ?? null) ?? (await mapped(error))
+	if (context.isJson && !STREAMS.has(context.command ?? ''))
+		process.stdout.write(`${JSON.stringify(failureDocument(failure, context.command), null, 2)}\n`)
 	process.stderr.write(`kcli: ${failure.message}\n`)
 	if (failure.hint !== null) process.stderr.write(`  ${failure.hint}\n`)
 	const debug = process.env['KCLI_DEBUG']
@@ -35,40 +44,6 @@ async function mapped(error: unknown): Promise<CliError> {
 	if (isCliError(error)) return error
 	const { toCliError } = await import('./error-mapping.js')
 	return toCliError(error)
-}
-
-/** oclif's complaint about arguments in our words; null when `error` is none. Told by its shape: its classes differ by copy. */
-function usageFailure(error: unknown, flags: readonly string[]): CliError | null {
-	if (!(error instanceof Error) || isCliError(error) || !('oclif' in error)) return null
-	const [first = '', ...more] = error.message.replace(/\nSee more help with --help$/, '').split('\n')
-	const unknown = /^Nonexistent flags?: (.*)$/.exec(first)
-	if (unknown !== null) {
-		const names = (unknown[1] as string).split(', ')
-		const meant = names.flatMap((name) =>
-			closeMatches(
-				name.replace(/^-+/, ''),
-				flags.filter((flag) => flag.length > 1),
-			),
-		)
-		return usageError(
-			`there is no flag ${names.join(', ')}`,
-			didYouMean(meant.map((each) => `--${each}`)) ?? "'--help' lists the flags",
-		)
-	}
-	const missing = /^Missing (\d+) required args?/.exec(first)
-	if (missing !== null) {
-		const names = more.map((line) => line.trim().split(/\s+/)[0]).filter((name) => name !== undefined && name !== '')
-		const list = names.slice(0, Number(missing[1])).map((name) => (name as string).toUpperCase())
-		return usageError(`missing ${list.join(' ')}`, "'--help' shows how it is used")
-	}
-	const detail = more.map((line) => line.trim()).filter((line) => line !== '')
-	// biome-ignore lint/suspicious/noControlCharactersInRegex: colours of oclif are taken away
-	const text = [first, ...detail].join(' ').replace(/\u001b\[\d+m/g, '')
-	return usageError(text.replace(/^The following errors? occurred: /, '').replace(/^[A-Z](?=[a-z])/, lowerFirst))
-}
-
-function lowerFirst(letter: string): string {
-	return letter.toLowerCase()
 }
 
 /** The document of `cli.md` for a command that failed as a whole. */
@@ -85,7 +60,7 @@ export function failureDocument(failure: CliError, command: string | null): Reco
 				code: failure.code,
 				name: failure.code,
 				message: failure.hint === null ? failure.message : `${failure.message} (${failure.hint})`,
-				retriable: false,
+				retriable: isRetriable(failure.code),
 			},
 		],
 	}
@@ -107,5 +82,6 @@ export function wantsJson(argv: readonly string[]): boolean {
 	if (words.includes('--json') || words.includes('--output=json')) return true
 	const at = words.findIndex((word) => word === '--output' || word === '-o')
 	if (at >= 0 && words[at + 1] === 'json') return true
-	return at < 0 && process.env['KCLI_OUTPUT'] === 'json'
+	if (words.includes('-ojson') || words.includes('-o=json')) return true
+	return at < 0 && !words.some((word) => /^(?:-o.|--output=)/.test(word)) && process.env['KCLI_OUTPUT'] === 'json'
 }

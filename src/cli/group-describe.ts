@@ -4,6 +4,7 @@ import { listAllGroups } from '../client/groups.js'
 import { describeGroupViews, type GroupOffset, type GroupView } from '../ops/group-view.js'
 import { closeMatches, didYouMean } from './close-matches.js'
 import { usageError } from './errors.js'
+import { type GroupBy, type LagSum, lagFilter, sumColumns, sumsOf } from './group-summary.js'
 import { itemError, unknownItem } from './item-error.js'
 import { type Column, type OutputChoice, type Page, printReport, tableOf } from './output.js'
 import { withSpinner } from './progress.js'
@@ -13,10 +14,15 @@ export interface GroupDescribeChoice extends ConnectionChoice, OutputChoice {
 	readonly group: readonly string[] | undefined
 	readonly regex: boolean
 	readonly section: readonly string[] | undefined
+	readonly by: string | undefined
+	readonly lag: string | undefined
 }
 
 const SECTIONS = ['state', 'offsets', 'members'] as const
 type Section = (typeof SECTIONS)[number]
+
+/** With its offsets summed, where that is asked for. */
+type Shown = GroupView & { readonly sums?: readonly LagSum[] }
 
 type Row = GroupOffset & { readonly group: string }
 
@@ -24,13 +30,23 @@ type Row = GroupOffset & { readonly group: string }
 export async function describeGroups(words: readonly string[], flags: GroupDescribeChoice): Promise<number> {
 	const names = [...new Set([...words, ...(flags.group ?? [])])]
 	if (names.length === 0) throw usageError('missing GROUP', "'kcli group list' shows all groups")
+	if (names.includes('')) throw usageError('a group name is empty', 'Is a variable not set?')
 	const sections = sectionsOf(flags.section)
+	const by = (flags.by as GroupBy | undefined) ?? null
+	const fits = flags.lag === undefined ? null : lagFilter(flags.lag)
+	for (const [name, isGiven] of [['--by', by !== null] as const, ['--lag', fits !== null] as const])
+		if (isGiven && !sections.has('offsets')) throw usageError(`${name} needs the section offsets`)
 	return await withCluster(flags, async (session) => {
 		const chosen = flags.regex ? await fitting(session, names) : names
-		const { views, missing, failed } = await withSpinner('asking the coordinators', flags.quiet, () =>
+		const {
+			views: found,
+			missing,
+			failed,
+		} = await withSpinner('asking the coordinators', flags.quiet, () =>
 			describeGroupViews(session.cluster, session.admin, chosen),
 		)
 		const known = missing.length === 0 ? [] : (await listAllGroups(session.cluster)).map(({ group }) => group)
+		const views = chosenViews(found, fits, by)
 		const rows: Row[] = views.flatMap(({ group, offsets }) => offsets.map((each) => ({ group, ...each })))
 		return await printReport(
 			{
@@ -43,10 +59,10 @@ export async function describeGroups(words: readonly string[], flags: GroupDescr
 					...failed.map(({ name, errorCode }) => itemError(name, errorCode)),
 				],
 				clusterId: session.cluster.clusterId,
-				table: tableOf(rows, [{ header: 'GROUP', value: ({ group }) => group }, ...OFFSET_COLUMNS]),
+				table: by === null ? tableOf(rows, [GROUP_COLUMN, ...OFFSET_COLUMNS]) : sumTable(views, by),
 				nameOf: ({ group }) => group,
-				page: (page) => writePage(page, views, sections),
-				...(flags.regex ? { whenEmpty: 'no group fits' } : {}),
+				page: (page) => writePage(page, views, sections, by),
+				...(flags.regex || fits !== null ? { whenEmpty: 'no group fits' } : {}),
 			},
 			flags,
 		)
@@ -72,7 +88,34 @@ async function fitting({ cluster }: Session, patterns: readonly string[]): Promi
 	return groups.map(({ group }) => group).filter((group) => regexes.some((regex) => regex.test(group)))
 }
 
-async function writePage(page: Page, views: readonly GroupView[], sections: ReadonlySet<Section>): Promise<void> {
+/** Groups with the partitions that fit; groups without any are left out. */
+function chosenViews(
+	views: readonly GroupView[],
+	fits: ((lag: number | null) => boolean) | null,
+	by: GroupBy | null,
+): Shown[] {
+	const chosen =
+		fits === null
+			? views
+			: views
+					.map((view) => ({ ...view, offsets: view.offsets.filter(({ lag }) => fits(lag)) }))
+					.filter(({ offsets }) => offsets.length > 0)
+	return chosen.map((view) => (by === null ? view : { ...view, sums: sumsOf(view.offsets, by) }))
+}
+
+const GROUP_COLUMN = { header: 'GROUP', value: ({ group }: { readonly group: string }) => group }
+
+function sumTable(views: readonly Shown[], by: GroupBy) {
+	const rows = views.flatMap(({ group, sums = [] }) => sums.map((each) => ({ group, ...each })))
+	return tableOf(rows, [GROUP_COLUMN, ...sumColumns(by)])
+}
+
+async function writePage(
+	page: Page,
+	views: readonly Shown[],
+	sections: ReadonlySet<Section>,
+	by: GroupBy | null,
+): Promise<void> {
 	for (const [i, view] of views.entries()) {
 		if (i > 0) page.line()
 		if (sections.has('state')) {
@@ -87,7 +130,7 @@ async function writePage(page: Page, views: readonly GroupView[], sections: Read
 		}
 		if (sections.has('offsets') && view.offsets.length > 0) {
 			if (sections.has('state')) page.line()
-			await page.table(tableOf(view.offsets, OFFSET_COLUMNS))
+			await page.table(by === null ? tableOf(view.offsets, OFFSET_COLUMNS) : tableOf(view.sums ?? [], sumColumns(by)))
 		}
 		if (sections.has('members') && view.members.length > 0) {
 			page.line()

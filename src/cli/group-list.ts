@@ -2,7 +2,8 @@
 
 import { fetchCommitted, type GroupListing, listAllGroups } from '../client/groups.js'
 import { endOffsets } from '../ops/group-view.js'
-import { usageError } from './errors.js'
+import { closeMatches, didYouMean } from './close-matches.js'
+import { type CliError, usageError } from './errors.js'
 import { type Column, type OutputChoice, printReport, tableOf } from './output.js'
 import { withSpinner } from './progress.js'
 import { type ConnectionChoice, type Session, withCluster } from './session.js'
@@ -25,8 +26,8 @@ interface ListedGroup extends GroupListing {
 /** Lists the groups of a cluster; the exit code. */
 export async function listGroups(words: readonly string[], flags: GroupListChoice): Promise<number> {
 	const accepts = filterOf(words, flags.regex)
+	const filters = { states: parts(flags.state).map(stateName), types: parts(flags.type).map(typeName) }
 	return await withCluster(flags, async (session) => {
-		const filters = { states: parts(flags.state).map(stateName), types: parts(flags.type) }
 		const groups: ListedGroup[] = (await listAllGroups(session.cluster, filters)).filter(({ group }) => accepts(group))
 		const topics = parts(flags.topic)
 		const needsOffsets = flags.lag || topics.length > 0
@@ -50,6 +51,7 @@ export async function listGroups(words: readonly string[], flags: GroupListChoic
 
 function filterOf(words: readonly string[], isRegex: boolean): (group: string) => boolean {
 	if (words.length === 0) return () => true
+	if (words.includes('')) throw usageError('a group name is empty', 'Is a variable not set?')
 	if (!isRegex) return (group) => words.includes(group)
 	try {
 		const patterns = words.map((word) => new RegExp(`^(?:${word})$`))
@@ -65,8 +67,33 @@ function parts(texts: readonly string[] | undefined): string[] {
 
 /** Brokers compare states by letter case: `stable` is meant as `Stable`. */
 function stateName(text: string): string {
-	const known = ['PreparingRebalance', 'CompletingRebalance', 'Stable', 'Dead', 'Empty', 'Assigning', 'Reconciling']
-	return known.find((state) => state.toLowerCase() === text.toLowerCase().replaceAll('-', '')) ?? text
+	const found = STATES.find((state) => state.toLowerCase() === text.toLowerCase().replaceAll(/[-_]/g, ''))
+	if (found === undefined) throw noSuch('--state', text, STATES)
+	return found
+}
+
+const STATES = [
+	'Stable',
+	'Empty',
+	'PreparingRebalance',
+	'CompletingRebalance',
+	'Dead',
+	'Assigning',
+	'Reconciling',
+	'NotReady',
+] as const
+const TYPES = ['classic', 'consumer', 'share', 'streams'] as const
+
+function typeName(text: string): string {
+	const found = TYPES.find((type) => type === text.toLowerCase())
+	if (found === undefined) throw noSuch('--type', text, TYPES)
+	return found
+}
+
+/** A slip would show as "no groups". */
+function noSuch(flag: string, text: string, known: readonly string[]): CliError {
+	const hint = didYouMean(closeMatches(text, known))
+	return usageError(`${flag} is one of ${known.join(', ')}; not '${text}'`, hint)
 }
 
 async function addLag({ cluster, admin }: Session, groups: readonly ListedGroup[]): Promise<void> {

@@ -28,7 +28,7 @@ export function itemError(
 /** An unknown topic or group, with what may have been meant. */
 export function unknownItem(item: string, what: 'topic' | 'group', hint: string | null): ItemError {
 	const code = what === 'topic' ? ERROR.UNKNOWN_TOPIC_OR_PARTITION : ERROR.GROUP_ID_NOT_FOUND
-	return { item, code, name: errorInfo(code).name, message: `there is no such ${what}`, retriable: false, hint }
+	return itemError(item, code, `there is no such ${what}`, hint)
 }
 
 export class ItemErrors {

@@ -18,10 +18,11 @@ import type { Runtime } from '../runtime/ports.js'
 import { CliError, EXIT, usageError } from './errors.js'
 import { LineWriter } from './line-writer.js'
 import { partitionFolders, pathOf, requireExisting } from './log-paths.js'
-import { decodeInternal, type InternalKind, recordObject } from './log-record.js'
+import { decodeInternal, type InternalKind, jsonText, recordObject } from './log-record.js'
+import { streamFormOfEnvironment } from './stream-form.js'
 
 export interface LogDumpChoice {
-	readonly output: string
+	readonly output: string | undefined
 	readonly json: boolean
 	readonly 'data-dir': string
 	readonly records: boolean
@@ -45,8 +46,11 @@ interface Dump {
 export async function dumpFiles(words: readonly string[], flags: LogDumpChoice): Promise<number> {
 	if (words.length === 0)
 		throw usageError('missing FILE', 'a segment file, a folder such as DATA/orders-0, or orders:0')
+	if (flags.from !== undefined && flags.to !== undefined && flags.to <= flags.from) {
+		throw usageError(`--to ${flags.to} is not past --from ${flags.from}: nothing lies between`)
+	}
 	const runtime = nodeRuntime()
-	const isJson = flags.json || flags.output !== 'text'
+	const isJson = isJsonWanted(flags)
 	const dump: Dump = { runtime, flags, isJson, lines: new LineWriter(), damage: [] }
 	for (const path of words.flatMap((word) => filesOf(dump, word))) await dumpFile(dump, path)
 	await dump.lines.drain()
@@ -54,11 +58,22 @@ export async function dumpFiles(words: readonly string[], flags: LogDumpChoice):
 	return dump.damage.length === 0 ? EXIT.done : EXIT.checkFailed
 }
 
+function isJsonWanted({ json, output }: LogDumpChoice): boolean {
+	if (json || output !== undefined) return json || output !== 'text'
+	return streamFormOfEnvironment('log dump', 'text') === 'ndjson'
+}
+
 /** The file itself, or the logs of a folder, with their indexes where those are asked for. */
 function filesOf({ runtime: { disk }, flags }: Dump, word: string): string[] {
 	const path = pathOf(disk, word, flags['data-dir'])
 	requireExisting(disk, path)
-	if (/\.(log|index|timeindex|txnindex|snapshot)$/.test(path)) return [path]
+	if (disk.statNow(path)?.isDirectory !== true) {
+		if (/\.(log|index|timeindex|txnindex|snapshot)$/.test(path)) return [path]
+		throw usageError(
+			`${path}: not a file of a log`,
+			'Its files end with .log, .index, .timeindex, .txnindex and .snapshot.',
+		)
+	}
 	return partitionFolders(disk, path).flatMap((folder) =>
 		folder.segments.flatMap((name) => {
 			const log = disk.join(folder.path, `${name}.log`)
@@ -150,11 +165,4 @@ async function putDamage(
 
 async function put({ lines, isJson }: Dump, path: string, row: object, text: string): Promise<void> {
 	if (lines.add(isJson ? jsonText({ file: path, ...row }) : text)) await lines.drain()
-}
-
-function jsonText(value: unknown): string {
-	return JSON.stringify(value, (_key, each: unknown) => {
-		if (typeof each !== 'bigint') return each
-		return Number.isSafeInteger(Number(each)) ? Number(each) : each.toString()
-	})
 }

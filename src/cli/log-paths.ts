@@ -1,7 +1,7 @@
 /** Files of partitions on disk, as people name them: a file, a partition's folder, or `topic:partition` of a data folder. */
 
 import type { Disk } from '../runtime/ports.js'
-import { CliError, EXIT } from './errors.js'
+import { CliError, EXIT, usageError } from './errors.js'
 
 /** `orders-0`: topic, hyphen, partition; also of a deleted or a moving one. */
 const FOLDER = /-\d+(?:\.[0-9a-f]+-(?:delete|future|stray))?$/
@@ -36,6 +36,13 @@ function brokersIn(disk: Disk, path: string): string[] {
 /** A partition's folder, or all of a data folder. Throws a {@link CliError} when there is none at `path`. */
 export function partitionFolders(disk: Disk, path: string): PartitionFolder[] {
 	requireExisting(disk, path)
+	if (disk.statNow(path)?.isDirectory !== true) {
+		throw new CliError(
+			`${path}: no folder`,
+			EXIT.usage,
+			"name a partition's folder such as DATA/orders-0, or DATA itself",
+		)
+	}
 	const own = folderAt(disk, path)
 	if (own.segments.length > 0) return [own]
 	const inside = [path, ...brokersIn(disk, path)].flatMap((dir) =>
@@ -60,5 +67,6 @@ function folderAt(disk: Disk, path: string): PartitionFolder {
 }
 
 export function requireExisting(disk: Disk, path: string): void {
+	if (path === '') throw usageError('a name is empty', 'Is a variable not set?')
 	if (disk.statNow(path) === null) throw new CliError(`${path}: there is no such file or folder`, EXIT.failed)
 }

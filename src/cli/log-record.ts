@@ -42,7 +42,10 @@ export function recordObject(
 }
 
 /** Key and value of a record of Kafka's own; null when the bytes are something else. */
-export function decodeInternal(record: DecodedRecord, kind: InternalKind): Record<string, unknown> | null {
+export function decodeInternal(
+	record: Pick<DecodedRecord, 'key' | 'value'>,
+	kind: InternalKind,
+): Record<string, unknown> | null {
 	const { key, value } = record
 	if (key === null || key.length < 2) return null
 	const version = key.readInt16BE(0)
@@ -82,4 +85,11 @@ function bytesField(bytes: Buffer | null): { text: string | null; encoding: 'utf
 	return isUtf8(bytes)
 		? { text: bytes.toString('utf8'), encoding: 'utf8' }
 		: { text: bytes.toString('base64'), encoding: 'base64' }
+}
+
+export function jsonText(value: unknown): string {
+	return JSON.stringify(value, (_key, each: unknown) => {
+		if (typeof each !== 'bigint') return each
+		return Number.isSafeInteger(Number(each)) ? Number(each) : each.toString()
+	})
 }

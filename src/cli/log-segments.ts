@@ -7,6 +7,7 @@ import { EXIT, usageError } from './errors.js'
 import type { ItemError } from './item-error.js'
 import { type PartitionFolder, partitionFolders, pathOf } from './log-paths.js'
 import { isHuman, type OutputChoice, printReport, tableOf } from './output.js'
+import { isRetriable } from './own-codes.js'
 
 export interface LogSegmentsChoice extends OutputChoice {
 	readonly 'data-dir': string
@@ -90,7 +91,7 @@ function damageOf({ path, log, index, timeIndex }: Segment): ItemError[] {
 		code: 'KCLI_LOG_DAMAGE',
 		name: 'KCLI_LOG_DAMAGE',
 		message,
-		retriable: false,
+		retriable: isRetriable('KCLI_LOG_DAMAGE'),
 	}))
 }
 

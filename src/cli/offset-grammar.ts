@@ -16,7 +16,7 @@
  * `-DUR` (`-1h`). Pure: the time now is given.
  */
 
-import { usageError } from './errors.js'
+import { type CliError, usageError } from './errors.js'
 import { durationMs } from './parse.js'
 
 export type OffsetPoint =
@@ -92,7 +92,7 @@ function readOffset(text: string, nowMs: number): OffsetRange | null {
 	const from: OffsetPoint | null = first === '' ? { kind: 'start' } : readPoint(first)
 	const to = second === '' ? null : readPoint(second)
 	if (from === null || (second !== '' && to === null) || to?.kind === 'start' || to?.kind === 'stored') return null
-	if (from.kind === 'offset' && to?.kind === 'offset' && to.offset < from.offset) return null
+	if (from.kind === 'offset' && to?.kind === 'offset' && to.offset < from.offset) throw reversed(text)
 	return { from, to, notes: [] }
 }
 
@@ -117,6 +117,7 @@ function readTimes(prefix: string, text: string, nowMs: number): OffsetRange | n
 		return { from: { kind: 'start' }, to: point, notes: whole.notes }
 	}
 	if (whole !== null) return { from: { kind: 'time', ms: whole.ms }, to: null, notes: whole.notes }
+	let isReversed = false
 	// A time may hold colons itself: the parting colon is the one with a time on either side.
 	for (let colon = text.indexOf(':'); colon >= 0; colon = text.indexOf(':', colon + 1)) {
 		const first = text.slice(0, colon)
@@ -126,14 +127,22 @@ function readTimes(prefix: string, text: string, nowMs: number): OffsetRange | n
 		if (first !== '' && from === null) continue
 		if (to === null && second !== '' && second !== 'end') continue
 		if (first === '' && second === '') return null
-		if (from !== null && to !== null && to.ms < from.ms) continue
+		if (from !== null && to !== null && to.ms < from.ms) {
+			isReversed = true
+			continue
+		}
 		return {
 			from: from === null ? { kind: 'start' } : { kind: 'time', ms: from.ms },
 			to: second === 'end' ? { kind: 'end' } : to === null ? null : { kind: 'time', ms: to.ms },
 			notes: [...(from?.notes ?? []), ...(to?.notes ?? [])],
 		}
 	}
+	if (isReversed) throw reversed(`@${text}`)
 	return null
+}
+
+function reversed(text: string): CliError {
+	return usageError(`-o ${text}: the range ends before it begins`)
 }
 
 interface ReadTime {

@@ -25,7 +25,8 @@ export class Pace {
 				this.#allowance--
 				return
 			}
-			const waitMs = ((1 - this.#allowance) / this.#rate) * 1000
+			// No longer than a timer of Node's can be: it would end at once.
+			const waitMs = Math.min(((1 - this.#allowance) / this.#rate) * 1000, 2_147_483_647)
 			await new Promise<void>((resolve) => {
 				const timer = setTimeout(resolve, waitMs)
 				this.#wake = () => {

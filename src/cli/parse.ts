@@ -28,8 +28,28 @@ export function durationMs(text: string): number | null {
 
 export function parseDuration(text: string, what: string): number {
 	const ms = durationMs(text)
-	if (ms === null) throw usageError(`${what} wants a duration such as 500ms, 10s, 5m, 2h or 7d, not '${text}'`)
+	if (ms === null) {
+		throw usageError(`${what} wants a duration such as 500ms, 10s, 5m, 2h or 7d, not '${text}'`, meantHint(text))
+	}
 	return ms
+}
+
+/** Units as people write them out, by their first letters. */
+const WRITTEN_OUT: readonly (readonly [RegExp, string])[] = [
+	[/^(?:ms|msecs?|millis|milliseconds?)$/, 'ms'],
+	[/^(?:s|secs?|seconds?)$/, 's'],
+	[/^(?:m|mins?|minutes?)$/, 'm'],
+	[/^(?:h|hrs?|hours?)$/, 'h'],
+	[/^(?:d|days?)$/, 'd'],
+	[/^(?:w|wks?|weeks?)$/, 'w'],
+]
+
+/** `did you mean 7d?` for `7days`, `7 d`, `7D`; null where nothing is near. */
+function meantHint(text: string): string | null {
+	const match = /^\s*(\d+(?:\.\d+)?)[\s_-]*([a-z]+)\s*$/i.exec(text)
+	const word = match?.[2]?.toLowerCase() ?? ''
+	const unit = WRITTEN_OUT.find(([pattern]) => pattern.test(word))?.[1]
+	return unit === undefined ? null : `did you mean ${match?.[1]}${unit}?`
 }
 
 const SIZE_BYTES: Readonly<Record<string, number>> = {
@@ -58,15 +78,32 @@ export function parsePair(text: string, what: string): [string, string] {
 	return [text.slice(0, equals).trim(), text.slice(equals + 1)]
 }
 
-/** A Kafka setting with human units where its name says what it is: `retention.ms=7d`, `segment.bytes=1GiB`. */
+/**
+ * A Kafka setting with human units where its name says what it is: `retention.ms=7d`, `segment.bytes=1GiB`. Throws a usage
+ * error for what is neither a number nor a unit: a broker's own words would not say what is meant.
+ */
 export function settingValue(key: string, value: string): string {
+	const text = value.trim()
+	if (/^-?\d+$/.test(text)) return value
+	const isMeasure = /(?:\.ms|\.bytes|_byte_rate)$/.test(key)
+	if (isMeasure && text === 'max') return '9223372036854775807'
 	if (/\.ms$/.test(key)) {
-		const ms = durationMs(value)
+		const ms = durationMs(text)
 		if (ms !== null) return String(ms)
+		throw usageError(`${key} wants milliseconds or a duration such as 12h or 7d, not '${value}'`, meantHint(text))
 	}
-	if (/\.bytes$/.test(key)) {
-		const bytes = /[a-z]/i.test(value) ? sizeBytes(value) : null
+	if (/(?:\.bytes|_byte_rate)$/.test(key)) {
+		const bytes = sizeBytes(text)
 		if (bytes !== null) return String(bytes)
+		throw usageError(`${key} wants bytes or a size such as 64MiB or 10MB, not '${value}'`, meantSize(text))
 	}
 	return value
+}
+
+/** `did you mean 64MiB?` for `64M`, `64 mb`, `64Mi`. */
+function meantSize(text: string): string | null {
+	const match = /^(\d+(?:\.\d+)?)\s*([kmgt])i?(?:b|bytes?)?$/i.exec(text)
+	if (match === null) return null
+	const letter = (match[2] as string).toUpperCase()
+	return `did you mean ${match[1]}${letter}iB?`
 }

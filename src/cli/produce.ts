@@ -1,21 +1,18 @@
-/** Behind `kcli produce`: input → parser → producer; which line failed first; the exit code. */
+/** Behind `kcli produce`: what the flags say, the topic, and the exit code. */
 
-import { createReadStream } from 'node:fs'
 import { BrokerError } from '../client/errors.js'
 import type { PartitionerName } from '../client/partitioners.js'
 import { MissingTopic, PRODUCER_DEFAULTS, Producer, type ProducerSettings } from '../client/producer.js'
 import type { RecordHeaderInput } from '../client/producer-batch.js'
-import type { DeliveryFailure } from '../client/producer-queue.js'
 import { ERROR } from '../protocol/errors.js'
 import { refuseWhenReadOnly } from './confirm.js'
-import { CliError, EXIT, usageError } from './errors.js'
+import { usageError } from './errors.js'
 import { Interrupt } from './interrupt.js'
 import { readTime } from './offset-grammar.js'
-import { Pace } from './pace.js'
-import { unescapeText } from './parse-records.js'
-import { type Emit, InputError, type InputParser, type InputRecord, lineParser, wholeParser } from './record-input.js'
+import type { OutputForm } from './output.js'
+import { Outcome } from './produce-outcome.js'
+import { ProduceRun } from './produce-run.js'
 import { type ConnectionChoice, type Session, withCluster } from './session.js'
-import { StdoutSink } from './stdout-sink.js'
 import { missingTopic } from './topic-lookup.js'
 
 export interface ProduceChoice extends ConnectionChoice {
@@ -27,7 +24,9 @@ export interface ProduceChoice extends ConnectionChoice {
 	readonly header: readonly string[] | undefined
 	readonly null: boolean
 	readonly 'null-value': string | undefined
-	readonly input: string
+	readonly input: string | undefined
+	readonly format: string | undefined
+	readonly template: string | undefined
 	readonly file: readonly string[] | undefined
 	readonly strict: boolean
 	readonly 'keep-partition': boolean
@@ -43,28 +42,87 @@ export interface ProduceChoice extends ConnectionChoice {
 	readonly tee: boolean
 	readonly unbuffered: boolean
 	readonly quiet: boolean
+	readonly output: string | undefined
+	readonly json: boolean
+	readonly human: boolean
+	readonly raw: boolean
 }
 
 /** Sends what the input holds; the exit code. */
 export async function produceRecords(argument: string | undefined, flags: ProduceChoice): Promise<number> {
 	const topic = topicOf(argument, flags)
+	const input = inputOf(flags)
+	const form = formOf(flags)
+	await checkTexts(flags)
 	refuseWhenReadOnly(false)
 	const fixed = fixedOf(flags)
 	const rate = rateOf(flags.rate)
-	const failures = new Failures()
+	const outcome = new Outcome(topic)
 	return await withCluster(flags, async (session) => {
 		const interrupt = new Interrupt()
-		const producer = new Producer(session.cluster, settingsOf(flags, session, failures))
+		const producer = new Producer(session.cluster, settingsOf(flags, session, outcome))
 		try {
 			await openTopic(session, producer, topic, flags.create)
 			await producer.start()
-			const run = new Run(producer, topic, flags, fixed, rate, interrupt, failures)
-			await run.all()
-			return run.report()
+			const run = new ProduceRun(producer, { topic, input, flags, fixed, rate }, interrupt, outcome)
+			const failure = await run.all()
+			return await outcome.report(failure, form, session.cluster.clusterId, interrupt.code, flags)
 		} finally {
 			interrupt.dispose()
 		}
 	})
+}
+
+export type InputForm = 'lines' | 'file' | 'json' | 'csv' | 'format' | 'template'
+
+/** What the input is, with every flag that would have no effect refused. */
+function inputOf(flags: ProduceChoice): InputForm {
+	const named = flags.format === undefined ? flags.input : (flags.input ?? 'format')
+	const input = (flags.template === undefined ? (named ?? 'lines') : 'template') as InputForm
+	if (input === 'template') {
+		for (const name of ['input', 'format', 'file'] as const)
+			if (flags[name] !== undefined) throw usageError(`--template makes the records itself: --${name} has no place`)
+	}
+	if (input === 'format' && flags.format === undefined)
+		throw usageError('--input format wants a format', 'Add -f FORMAT.')
+	if (input !== 'format' && flags.format !== undefined) throw usageError(`-f has no place beside --input ${input}`)
+	const isGiven: readonly (readonly [string, boolean, readonly InputForm[]])[] = [
+		['--key-delimiter (-K)', flags['key-delimiter'] !== undefined, ['lines']],
+		['--delimiter (-D)', flags.delimiter !== undefined && !flags.tee, ['lines']],
+		['--strict', flags.strict, ['json', 'csv']],
+		['--keep-partition', flags['keep-partition'], ['json', 'csv', 'format']],
+		['--null (-Z)', flags.null, ['lines', 'file', 'csv', 'format']],
+		['--null-value', flags['null-value'] !== undefined, ['lines', 'csv', 'format']],
+	]
+	const idle = isGiven.find(([, given, forms]) => given && !forms.includes(input))
+	if (idle !== undefined) {
+		const which = input === 'template' ? '--template' : `--input ${input}`
+		throw usageError(`${idle[0]} has no effect with ${which}`, `It is for --input ${idle[2].join(', ')}.`)
+	}
+	if (flags['key-delimiter'] === '') throw usageError('--key-delimiter (-K) must not be empty')
+	if (flags.delimiter === '') throw usageError('--delimiter (-D) must not be empty')
+	return input
+}
+
+/** A text that cannot be read is told before anything is made. */
+async function checkTexts({ template, key, format }: ProduceChoice): Promise<void> {
+	if (template !== undefined) {
+		const { compileTemplate } = await import('./record-template.js')
+		compileTemplate(template, '--template')
+		if (key !== undefined) compileTemplate(key, '--key')
+	} else if (format !== undefined) {
+		const { checkFormat } = await import('./record-input-format.js')
+		checkFormat(format)
+	}
+}
+
+/** The form of the result; null: none was asked for, and none is printed. */
+function formOf(flags: ProduceChoice): OutputForm | null {
+	if (!flags.json && flags.output === undefined) return null
+	if (!flags.tee) return flags.json ? 'json' : (flags.output as OutputForm)
+	// The environment does not know that stdout is taken.
+	if (!flags.json && flags.output === process.env['KCLI_OUTPUT']) return null
+	throw usageError('--tee (-T) prints the records to stdout: there is no room for a result beside it')
 }
 
 function topicOf(argument: string | undefined, flags: ProduceChoice): string {
@@ -73,11 +131,12 @@ function topicOf(argument: string | undefined, flags: ProduceChoice): string {
 	}
 	const topic = argument ?? flags.topic
 	if (topic === undefined) throw usageError('no topic is named', 'kcli produce TOPIC')
+	if (topic === '') throw usageError('the topic name is empty', 'Is a variable not set?')
 	return topic
 }
 
 /** What every record has that its line does not say. */
-interface Fixed {
+export interface Fixed {
 	readonly key: Buffer | null
 	readonly headers: readonly RecordHeaderInput[] | null
 	/** -1: the time of sending. */
@@ -102,6 +161,7 @@ function fixedOf(flags: ProduceChoice): Fixed {
 /** `name=value`, kcat's `name:value`, or a name alone for null; the first sign parts. */
 function readHeader(text: string): RecordHeaderInput {
 	const at = text.search(/[=:]/)
+	if (at === 0 || text === '') throw usageError(`--header (-H) wants NAME=VALUE, and '${text}' has no name`)
 	if (at < 0) return { key: Buffer.from(text), value: null }
 	return { key: Buffer.from(text.slice(0, at)), value: Buffer.from(text.slice(at + 1)) }
 }
@@ -114,7 +174,7 @@ function rateOf(text: string | undefined): number | null {
 	return rate
 }
 
-function settingsOf(flags: ProduceChoice, session: Session, failures: Failures): ProducerSettings {
+function settingsOf(flags: ProduceChoice, session: Session, outcome: Outcome): ProducerSettings {
 	const acks = flags.acks === 'all' ? -1 : (Number(flags.acks) as -1 | 0 | 1)
 	if (flags.idempotent === true && acks !== -1) throw usageError('--idempotent needs --acks all')
 	return {
@@ -125,7 +185,8 @@ function settingsOf(flags: ProduceChoice, session: Session, failures: Failures):
 		...(flags.unbuffered ? { lingerMs: 0 } : {}),
 		compression: flags.compression as ProducerSettings['compression'],
 		partitioner: flags.partitioner as PartitionerName,
-		onFailure: (failure) => failures.add(failure),
+		onFailure: (failure) => outcome.failed(failure),
+		onWritten: (_topic, partition, baseOffset, tags) => outcome.written(partition, baseOffset, tags.length),
 	}
 }
 
@@ -155,211 +216,4 @@ async function openTopic(
 			})
 		})
 	}
-}
-
-/** What was refused: counted, the first line of all and why kept. */
-class Failures {
-	count = 0
-	firstLine = Number.POSITIVE_INFINITY
-	firstError: Error | null = null
-	firstText = ''
-
-	add({ tags, error, recordMessages, partition }: DeliveryFailure): void {
-		this.count += tags.length
-		// Where the broker says which records of the batch were bad, the first of those is named.
-		let line = Number.POSITIVE_INFINITY
-		let text = error.message
-		for (const [index, message] of recordMessages) {
-			const tag = tags[index]
-			if (tag === undefined || tag >= line) continue
-			line = tag
-			text = `${error.message} (${message})`
-		}
-		if (line === Number.POSITIVE_INFINITY) for (const tag of tags) line = Math.min(line, tag)
-		if (line >= this.firstLine) return
-		this.firstLine = line
-		this.firstError = error
-		this.firstText = `${text}, partition ${partition}`
-	}
-}
-
-class Run {
-	readonly #producer: Producer
-	readonly #topic: string
-	readonly #flags: ProduceChoice
-	readonly #fixed: Fixed
-	readonly #pace: Pace | null
-	readonly #interrupt: Interrupt
-	readonly #failures: Failures
-	readonly #tee: StdoutSink | null
-	readonly #delimiter: Buffer
-	#nowMs = Date.now()
-	#inputError: InputError | null = null
-	/** With a rate or repetition records wait here for their turn; else they go at once. */
-	readonly #slow: { record: InputRecord; value: Buffer | null; line: number }[] | null
-
-	constructor(
-		producer: Producer,
-		topic: string,
-		flags: ProduceChoice,
-		fixed: Fixed,
-		rate: number | null,
-		interrupt: Interrupt,
-		failures: Failures,
-	) {
-		this.#producer = producer
-		this.#topic = topic
-		this.#flags = flags
-		this.#fixed = fixed
-		this.#pace = rate === null ? null : new Pace(rate)
-		this.#interrupt = interrupt
-		this.#failures = failures
-		this.#tee = flags.tee ? new StdoutSink() : null
-		this.#delimiter = Buffer.from(unescapeText(flags.delimiter ?? '\n'))
-		this.#slow = rate !== null || flags.repeat > 1 ? [] : null
-		interrupt.onSignal(() => this.#pace?.stop())
-	}
-
-	get #isEnding(): boolean {
-		if (this.#interrupt.code !== null || this.#producer.fatal !== null || this.#inputError !== null) return true
-		return this.#tee?.isGone === true || (this.#flags['stop-on-error'] && this.#failures.count > 0)
-	}
-
-	async all(): Promise<void> {
-		const files = this.#flags.file ?? []
-		try {
-			if (files.length === 0) await this.#source(process.stdin, 'stdin')
-			for (const file of files) {
-				if (this.#isEnding) break
-				const stream = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 1_048_576 })
-				await this.#source(stream, file)
-			}
-		} catch (error) {
-			if (!(error instanceof InputError)) throw error
-			this.#inputError = error
-		}
-		await this.#producer.flush()
-		await this.#tee?.flush()
-	}
-
-	async #source(stream: NodeJS.ReadableStream, name: string): Promise<void> {
-		if (stream === process.stdin && process.stdin.isTTY === true && !this.#flags.quiet) {
-			process.stderr.write(`kcli: type records for ${this.#topic}, one a line; Ctrl-D ends\n`)
-		}
-		const parser = await this.#parser()
-		const stop = (): void => {
-			;(stream as NodeJS.ReadableStream & { destroy(): void }).destroy()
-		}
-		this.#interrupt.onSignal(stop)
-		try {
-			for await (const chunk of stream) {
-				this.#nowMs = Date.now()
-				parser.push(chunk as Buffer)
-				await this.#settle()
-				if (this.#isEnding) break
-			}
-		} catch (error) {
-			const { code, message } = error as NodeJS.ErrnoException
-			if (this.#interrupt.code !== null || code === 'ERR_STREAM_PREMATURE_CLOSE') return
-			if (code !== undefined && /^E[A-Z]+$/.test(code)) throw usageError(`${name} cannot be read: ${message}`)
-			throw error
-		}
-		if (this.#isEnding) return
-		parser.end()
-		await this.#settle()
-	}
-
-	/** Gives way to the cluster and the clock after a chunk. */
-	async #settle(): Promise<void> {
-		if (this.#slow !== null) {
-			for (const { record, value, line } of this.#slow.splice(0)) {
-				for (let i = 0; i < this.#flags.repeat && !this.#isEnding; i++) {
-					await this.#pace?.turn()
-					if (this.#isEnding) break
-					this.#nowMs = Date.now()
-					this.#append(record, value, 0, value?.length ?? 0, line)
-					if (this.#producer.isFull) await this.#producer.room()
-				}
-			}
-		}
-		if (this.#producer.isFull) await this.#producer.room()
-		if (this.#tee !== null) {
-			this.#tee.push()
-			await this.#tee.drain()
-		}
-	}
-
-	async #parser(): Promise<InputParser> {
-		const { flags, emit } = { flags: this.#flags, emit: this.#emitter() }
-		const shared = { isStrict: flags.strict, isPartitionKept: flags['keep-partition'], key: this.#fixed.key }
-		if (flags.input === 'json') {
-			const { jsonParser } = await import('./record-input-json.js')
-			return jsonParser(shared, emit)
-		}
-		if (flags.input === 'csv') {
-			const { csvParser } = await import('./record-input-csv.js')
-			return csvParser({ ...shared, nullValue: flags['null-value'] ?? null, isEmptyNull: flags.null }, emit)
-		}
-		const keyDelimiter = flags['key-delimiter']
-		const nullValue = flags['null-value']
-		const options = {
-			delimiter: this.#delimiter,
-			keyDelimiter: keyDelimiter === undefined ? null : Buffer.from(unescapeText(keyDelimiter)),
-			key: this.#fixed.key,
-			isEmptyNull: flags.null,
-			nullValue: nullValue === undefined ? null : Buffer.from(nullValue),
-		}
-		return flags.input === 'file' ? wholeParser(options, emit) : lineParser(options, emit)
-	}
-
-	#emitter(): Emit {
-		const slow = this.#slow
-		if (slow === null) return (record, value, from, end, line) => this.#append(record, value, from, end, line)
-		return (record, value, from, end, line) => {
-			slow.push({ record, value: value === null ? null : Buffer.from(value.subarray(from, end)), line })
-		}
-	}
-
-	#append(record: InputRecord, value: Buffer | null, from: number, end: number, line: number): void {
-		const { timestamp, headers } = this.#fixed
-		const partition = this.#flags.partition ?? record.partition
-		const time = timestamp >= 0 ? timestamp : record.timestamp >= 0 ? record.timestamp : this.#nowMs
-		const all = headers === null ? record.headers : record.headers === null ? headers : [...record.headers, ...headers]
-		try {
-			this.#producer.append(this.#topic, partition, time, record.key, value, from, end, all, line)
-		} catch (error) {
-			if (error instanceof RangeError) throw new InputError(line, error.message)
-			throw error
-		}
-		if (this.#tee !== null && value !== null) {
-			this.#tee.bytes(value, from, end)
-			this.#tee.bytes(this.#delimiter, 0, this.#delimiter.length)
-		}
-	}
-
-	/** Tells what failed; the exit code. */
-	report(): number {
-		const { count, firstLine, firstError, firstText } = this.#failures
-		const { writtenCount } = this.#producer
-		if (count > 0) {
-			const others = count > 1 ? `; ${count} records were not written, ${writtenCount} were` : ''
-			throw new CliError(`line ${firstLine}: ${firstText}${others}`, EXIT.failed, hintFor(firstError), 'KCLI_DELIVERY')
-		}
-		if (this.#producer.fatal !== null) throw this.#producer.fatal
-		if (this.#inputError !== null) {
-			const { message, hint } = this.#inputError
-			throw new CliError(`${message}; records before it, all written: ${writtenCount}`, EXIT.failed, hint, 'KCLI_INPUT')
-		}
-		if (this.#tee?.failure != null) throw this.#tee.failure
-		if (process.stderr.isTTY && !this.#flags.quiet) {
-			process.stderr.write(`kcli: ${writtenCount} record${writtenCount === 1 ? '' : 's'} to ${this.#topic}\n`)
-		}
-		return this.#interrupt.code ?? EXIT.done
-	}
-}
-
-function hintFor(error: Error | null): string | null {
-	if (!(error instanceof BrokerError)) return null
-	if (error.code === ERROR.MESSAGE_TOO_LARGE) return "The topic's max.message.bytes says how large a batch may be."
-	return null
 }

@@ -37,14 +37,17 @@ export type RecordFormat = (record: RecordReader, context: FormatContext, into: 
 
 export const FORMAT_VERBS = '%s %S %k %K %t %p %o %e %T %d{iso} %h %H{name} %R %v{hex|base64|json} %%'
 
-/** Compiles a format. Throws a usage error for a verb that does not exist. */
-export function compileFormat(format: string): RecordFormat {
-	const steps: Step[] = []
+/** A format taken apart: texts, and verbs with what stands in braces behind them. */
+export type FormatPart =
+	| { readonly kind: 'text'; readonly bytes: Buffer }
+	| { readonly kind: 'verb'; readonly verb: string; readonly argument: string | null }
+
+/** Takes a format apart. Throws a usage error for a verb that does not exist. */
+export function parseFormat(format: string): FormatPart[] {
+	const parts: FormatPart[] = []
 	let literal: number[] = []
 	const flush = (): void => {
-		if (literal.length === 0) return
-		const bytes = Buffer.from(literal)
-		steps.push(bytes.length === 1 ? (_r, _c, into) => into.byte(bytes[0] as number) : bytesStep(bytes))
+		if (literal.length > 0) parts.push({ kind: 'text', bytes: Buffer.from(literal) })
 		literal = []
 	}
 	for (let at = 0; at < format.length; ) {
@@ -59,7 +62,8 @@ export function compileFormat(format: string): RecordFormat {
 			if (verb === '%') literal.push(0x25)
 			else {
 				flush()
-				steps.push(stepOf(verb, argument, format))
+				stepOf(verb, argument, format)
+				parts.push({ kind: 'verb', verb, argument })
 			}
 		} else {
 			const code = format.codePointAt(at) as number
@@ -69,6 +73,16 @@ export function compileFormat(format: string): RecordFormat {
 		}
 	}
 	flush()
+	return parts
+}
+
+/** Compiles a format for printing. Throws a usage error for a verb that does not exist. */
+export function compileFormat(format: string): RecordFormat {
+	const steps = parseFormat(format).map((part): Step => {
+		if (part.kind === 'verb') return stepOf(part.verb, part.argument, format)
+		const { bytes } = part
+		return bytes.length === 1 ? (_r, _c, into) => into.byte(bytes[0] as number) : bytesStep(bytes)
+	})
 	return (record, context, into) => {
 		for (let i = 0; i < steps.length; i++) (steps[i] as Step)(record, context, into)
 	}

@@ -6,10 +6,22 @@
 import { isUtf8 } from 'node:buffer'
 import type { RecordReader } from '../client/record-reader.js'
 
+/** Key and value as JSON; null where the bytes are something else. */
+export type RecordDecoder = (
+	key: Buffer | null,
+	value: Buffer | null,
+) => { readonly key: string; readonly value: string } | null
+
 export type Encoding = 'utf8' | 'base64' | 'json'
 
 /** The record as an object of cli.md's shape; `isBare` leaves key, value and headers out but tells their sizes. */
-export function recordJson(topic: string, partition: number, record: RecordReader, isBare: boolean): string {
+export function recordJson(
+	topic: string,
+	partition: number,
+	record: RecordReader,
+	isBare: boolean,
+	decode: RecordDecoder | null = null,
+): string {
 	const { facts } = record
 	let text = `{"topic":${JSON.stringify(topic)},"partition":${partition},"offset":${record.offset}`
 	text += `,"timestamp":${record.timestamp},"timestampType":"${record.timestampType}","leaderEpoch":${facts.leaderEpoch}`
@@ -30,8 +42,9 @@ export function recordJson(topic: string, partition: number, record: RecordReade
 		})
 		text += `[${headers.join(',')}]`
 	}
-	const key = bytesJson(record.key())
-	const value = bytesJson(record.value())
+	const decoded = decode === null ? null : decode(record.key(), record.value())
+	const key = decoded === null ? bytesJson(record.key()) : { text: decoded.key, encoding: 'json' }
+	const value = decoded === null ? bytesJson(record.value()) : { text: decoded.value, encoding: 'json' }
 	return `${text},"key":${key.text},"keyEncoding":"${key.encoding}","value":${value.text},"valueEncoding":"${value.encoding}"}`
 }
 

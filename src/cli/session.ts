@@ -34,6 +34,7 @@ export async function withCluster<T>(flags: ConnectionChoice, job: (session: Ses
 	const bootstrap = parseBootstrap(text)
 	if (bootstrap === null) throw usageError(`--bootstrap-server wants host:port[,host:port…], not '${text}'`)
 	const operationTimeoutMs = parseDuration(flags.timeout, '--timeout')
+	if (operationTimeoutMs <= 0) throw usageError(`--timeout wants more than nothing, not '${flags.timeout}'`)
 	const runtime = nodeRuntime()
 	const cluster = new Cluster(runtime, {
 		bootstrap,
@@ -103,6 +104,7 @@ function consumerOf(properties: ClientProperties | null): Partial<ConsumerSettin
 		bytesMin: properties?.fetchBytesMin,
 		bytesMax: properties?.fetchBytesMax,
 		partitionBytesMax: properties?.partitionBytesMax,
+		rackId: properties?.rack,
 	})
 }
 

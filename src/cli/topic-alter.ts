@@ -10,6 +10,7 @@ import { type ConnectionChoice, type Session, withCluster } from './session.js'
 import {
 	checkedChanges,
 	keyHint,
+	nearestKey,
 	OPERATION,
 	outcomesOf,
 	pairChanges,
@@ -117,6 +118,13 @@ async function change(
 	const isDryRun = flags['dry-run']
 	const entity = { text: topic, type: TOPIC, name: topic }
 	const before = await readConfigs(admin, entity)
+	const known = before.map(({ name }) => name)
+	const wrong = changes.filter(({ key, operation }) => operation === 'unset' && !known.includes(key))
+	if (known.length > 0 && wrong.length > 0) {
+		for (const { key } of wrong)
+			errors.add(topic, ERROR.INVALID_CONFIG, `${key} is no setting here`, nearestKey(key, known))
+		return []
+	}
 	const result = await admin.alterConfigs(
 		TOPIC,
 		topic,

@@ -4,6 +4,7 @@ import type { NewTopic } from '../client/admin.js'
 import { addOverrides } from '../ops/topic-view.js'
 import { awaitLeaders } from '../ops/topic-wait.js'
 import { ERROR } from '../protocol/errors.js'
+import { closeMatches, didYouMean } from './close-matches.js'
 import { refuseWhenReadOnly } from './confirm.js'
 import { CliError, EXIT, usageError } from './errors.js'
 import { type ItemError, ItemErrors } from './item-error.js'
@@ -49,7 +50,7 @@ export async function createTopics(argv: readonly string[], flags: CreateChoice)
 		const present: string[] = []
 		for (const { name, errorCode, message } of results) {
 			if (errorCode === ERROR.TOPIC_ALREADY_EXISTS && flags['if-not-exists']) present.push(name)
-			else if (!errors.add(name, errorCode, message, hintFor(errorCode))) created.push(name)
+			else if (!errors.add(name, errorCode, message, await hintFor(errorCode, shape))) created.push(name)
 		}
 		if (flags.wait && !flags['dry-run'] && created.length > 0) await waitForLeaders(session, created, flags)
 		return await printOutcome(session, shape, created, present, errors.list, flags)
@@ -84,8 +85,14 @@ export function parseAssignment(texts: readonly string[]): Map<number, readonly 
 		if (match === null) throw usageError(`--assign wants PARTITION:BROKER,BROKER… such as 0:1,2, not '${text}'`)
 		const partition = Number(match[1])
 		if (assignments.has(partition)) throw usageError(`--assign names partition ${partition} twice`)
-		assignments.set(partition, (match[2] as string).split(',').map(Number))
+		const brokers = (match[2] as string).split(',').map(Number)
+		if ([partition, ...brokers].some((each) => each > 2_147_483_647)) {
+			throw usageError(`--assign: a number in '${text}' is too large`)
+		}
+		if (new Set(brokers).size < brokers.length) throw usageError(`--assign names a broker twice in '${text}'`)
+		assignments.set(partition, brokers)
 	}
+	if (assignments.size === 0) throw usageError('--assign wants PARTITION:BROKER,BROKER… such as 0:1,2')
 	for (let partition = 0; partition < assignments.size; partition++) {
 		if (!assignments.has(partition)) throw usageError(`--assign leaves out partition ${partition}`)
 	}
@@ -121,9 +128,16 @@ async function waitForLeaders({ cluster }: Session, names: readonly string[], fl
 	}
 }
 
-function hintFor(errorCode: number): string | null {
+async function hintFor(errorCode: number, { configs }: Shape): Promise<string | null> {
 	if (errorCode === ERROR.TOPIC_ALREADY_EXISTS) return '--if-not-exists makes that no failure'
 	if (errorCode === ERROR.INVALID_REPLICATION_FACTOR) return "'kcli cluster info' shows how many brokers live"
+	if (errorCode === ERROR.INVALID_CONFIG) {
+		// A topic that is not there has no settings to ask for: Kafka's own names are known here.
+		const { TOPIC_KEYS } = await import('../engine/config-topic-keys.js')
+		const names = TOPIC_KEYS.map(({ name }) => name)
+		const unknown = [...configs.keys()].filter((key) => !names.includes(key))
+		return didYouMean(unknown.flatMap((key) => closeMatches(key, names)))
+	}
 	return null
 }
 

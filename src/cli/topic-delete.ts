@@ -1,6 +1,7 @@
 /** Behind `kcli topic delete`. */
 
 import type { Cluster } from '../client/cluster.js'
+import { listGroupOffsetsOf, type TopicReader } from '../ops/group-view.js'
 import { addOffsets, addSizes, isInternalName, type TopicView } from '../ops/topic-view.js'
 import { awaitGone } from '../ops/topic-wait.js'
 import { ERROR } from '../protocol/errors.js'
@@ -11,11 +12,13 @@ import { formOf, notice, type OutputChoice, printReport, tableOf } from './outpu
 import { withSpinner } from './progress.js'
 import { type ConnectionChoice, type Session, withCluster } from './session.js'
 import { humanBytes, humanCount } from './style.js'
+import { backUp, backupFiles } from './topic-backup.js'
 import { chooseTopics, someNamesOf, type TopicNamesChoice } from './topic-names.js'
 
 export interface TopicDeleteChoice extends ConnectionChoice, OutputChoice, TopicNamesChoice {
 	readonly 'if-exists': boolean
 	readonly wait: boolean
+	readonly backup: string | undefined
 	readonly yes: boolean
 	readonly 'dry-run': boolean
 	readonly internal: boolean
@@ -29,6 +32,10 @@ interface Deleted {
 	readonly partitionCount: number
 	readonly records: number | null
 	readonly bytes: number | null
+	/** Groups that have committed offsets in it. */
+	readonly groups: readonly string[]
+	/** Where its records are kept; null: nowhere. */
+	readonly backup: string | null
 	readonly status: 'deleted' | 'would-delete' | 'absent'
 }
 
@@ -43,11 +50,42 @@ export async function deleteTopics(argv: readonly string[], flags: TopicDeleteCh
 			: []
 		const errors = chosen.errors.filter((error) => !absent.includes(error))
 		if (chosen.topics.length > 0) {
-			await Promise.all([addOffsets(session.admin, chosen.topics), addSizes(session.admin, chosen.topics)])
-			await confirm(`Delete ${countOf(chosen.topics.length, 'topic')}?`, planOf(chosen.topics), flags)
+			const files = flags.backup === undefined ? null : backupFiles(flags.backup, chosen.topics)
+			const names = new Set(chosen.topics.map(({ name }) => name))
+			const [, , readers] = await Promise.all([
+				addOffsets(session.admin, chosen.topics),
+				addSizes(session.admin, chosen.topics),
+				// Groups are told where they can be asked; that they cannot is no reason to delete nothing.
+				listGroupOffsetsOf(session.cluster, names).catch(() => new Map<string, readonly TopicReader[]>()),
+			])
+			const doomed = chosen.topics.map((topic): Doomed => {
+				const groups = (readers.get(topic.name) ?? []).map(({ group }) => group).sort()
+				return { ...topic, groups, backup: files?.get(topic.name) ?? null }
+			})
+			await confirm(`Delete ${countOf(doomed.length, 'topic')}?`, planOf(doomed), flags)
+			if (files !== null && !flags['dry-run']) await keep(session, doomed, files, flags)
+			return await printOutcome(session, doomed, absent, errors, flags)
 		}
-		return await printOutcome(session, chosen.topics, absent, errors, flags)
+		return await printOutcome(session, [], absent, errors, flags)
 	})
+}
+
+/** What is about to go, with what hangs on it. */
+type Doomed = TopicView & Pick<Deleted, 'groups' | 'backup'>
+
+async function keep(
+	session: Session,
+	topics: readonly Doomed[],
+	files: ReadonlyMap<string, string>,
+	flags: TopicDeleteChoice,
+): Promise<void> {
+	const done = await withSpinner('writing the backup', flags.quiet, () => backUp(session, topics, files))
+	for (const { topic, file, records } of done) {
+		notice(`${countOf(records, 'record')} of ${topic} kept in ${file}`, flags)
+	}
+	const [first] = done
+	if (first === undefined) return
+	notice(`back with: kcli produce ${first.topic} --input json --keep-partition -l ${first.file}`, flags)
 }
 
 /** Kafka's own topics hold offsets and transactions: losing one by a pattern or a slip is never meant. */
@@ -62,15 +100,18 @@ function refuseInternal(topics: readonly TopicView[], isAllowed: boolean): void 
 	)
 }
 
-function planOf(topics: readonly TopicView[]): string[] {
-	const lines = topics
-		.slice(0, NAMES_SHOWN)
-		.map(
-			({ name, partitionCount, records, bytes }) =>
-				`  ${name}  ${countOf(partitionCount, 'partition')}, ${humanCount(records ?? 0)} records, ${humanBytes(bytes ?? 0)}`,
-		)
+function planOf(topics: readonly Doomed[]): string[] {
+	const lines = topics.slice(0, NAMES_SHOWN).map(({ name, partitionCount, records, bytes, groups }) => {
+		const readers = groups.length === 0 ? '' : `, read by ${someOf(groups)}`
+		return `  ${name}  ${countOf(partitionCount, 'partition')}, ${humanCount(records ?? 0)} records, ${humanBytes(bytes ?? 0)}${readers}`
+	})
 	if (topics.length > NAMES_SHOWN) lines.push(`  … and ${topics.length - NAMES_SHOWN} more`)
 	return ['These topics and all their records will be gone:', ...lines]
+}
+
+/** `a, b, c and 2 more`. */
+function someOf(names: readonly string[]): string {
+	return names.length > 3 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ')
 }
 
 function countOf(count: number, what: string): string {
@@ -79,7 +120,7 @@ function countOf(count: number, what: string): string {
 
 async function printOutcome(
 	{ admin, cluster }: Session,
-	topics: readonly TopicView[],
+	topics: readonly Doomed[],
 	absent: readonly ItemError[],
 	errors: readonly ItemError[],
 	flags: TopicDeleteChoice,
@@ -96,11 +137,13 @@ async function printOutcome(
 	const items: Deleted[] = [
 		...topics
 			.filter(({ name }) => isDryRun || gone.has(name))
-			.map(({ name, partitionCount, records, bytes }) => ({
+			.map(({ name, partitionCount, records, bytes, groups, backup }) => ({
 				name,
 				partitionCount,
 				records: records ?? null,
 				bytes: bytes ?? null,
+				groups,
+				backup,
 				status: isDryRun ? ('would-delete' as const) : ('deleted' as const),
 			})),
 		...absent.map(({ item }) => ({
@@ -108,6 +151,8 @@ async function printOutcome(
 			partitionCount: 0,
 			records: null,
 			bytes: null,
+			groups: [],
+			backup: null,
 			status: 'absent' as const,
 		})),
 	]
@@ -125,6 +170,8 @@ async function printOutcome(
 				{ header: 'PARTITIONS', value: ({ partitionCount }) => partitionCount },
 				{ header: 'RECORDS', value: ({ records }) => records, unit: 'count' },
 				{ header: 'SIZE', value: ({ bytes }) => bytes, unit: 'bytes' },
+				{ header: 'GROUPS', value: ({ groups }) => groups.join(',') || null, isWide: true },
+				{ header: 'BACKUP', value: ({ backup }) => backup, isWide: true },
 			]),
 			nameOf: ({ name }) => name,
 			whenEmpty: 'no topic fits',

@@ -2,6 +2,7 @@
 
 import { listGroupOffsetsOf, type TopicReader } from '../ops/group-view.js'
 import { addOffsets, addOverrides, addSizes, type PartitionView, type TopicView } from '../ops/topic-view.js'
+import { ERROR } from '../protocol/errors.js'
 import { usageError } from './errors.js'
 import { type Column, type OutputChoice, type Page, printReport, tableOf } from './output.js'
 import { withSpinner } from './progress.js'
@@ -11,6 +12,7 @@ import { chooseTopics, namesOf, type TopicNamesChoice } from './topic-names.js'
 
 export interface TopicDescribeChoice extends ConnectionChoice, OutputChoice, TopicNamesChoice {
 	readonly section: readonly string[] | undefined
+	readonly stable: boolean
 }
 
 export const SECTIONS = ['summary', 'partitions', 'offsets', 'configs', 'groups'] as const
@@ -20,17 +22,20 @@ export type Section = (typeof SECTIONS)[number]
 const USUAL: readonly Section[] = ['summary', 'partitions', 'offsets', 'configs']
 
 type Described = TopicView & { groups?: readonly TopicReader[] }
-type Row = PartitionView & { readonly topic: string }
+/** With the offset up to which all transactions have ended; null: not known. */
+type Partition = PartitionView & { stableOffset?: number | null }
+type Row = Partition & { readonly topic: string }
 
 /** Shows topics with their partitions; the exit code. */
 export async function describeTopics(argv: readonly string[], flags: TopicDescribeChoice): Promise<number> {
 	const names = namesOf(argv, flags)
 	if (names.length === 0) throw usageError('missing TOPIC', "'kcli topic list' shows all topics")
 	const sections = sectionsOf(flags.section)
+	if (flags.stable && !sections.has('offsets')) throw usageError('--stable needs the section offsets')
 	return await withCluster(flags, async (session) => {
 		const { topics, errors } = await chooseTopics(session.cluster, names, flags)
 		const described: readonly Described[] = topics
-		await withSpinner('asking the brokers', flags.quiet, () => gather(session, described, sections))
+		await withSpinner('asking the brokers', flags.quiet, () => gather(session, described, sections, flags.stable))
 		const rows: Row[] = topics.flatMap(({ name, partitions }) => partitions.map((each) => ({ topic: name, ...each })))
 		return await printReport(
 			{
@@ -40,10 +45,10 @@ export async function describeTopics(argv: readonly string[], flags: TopicDescri
 				clusterId: session.cluster.clusterId,
 				table: tableOf(rows, [
 					{ header: 'TOPIC', value: ({ topic }) => topic },
-					...partitionColumns(sections.has('offsets')),
+					...partitionColumns(sections.has('offsets'), flags.stable),
 				]),
 				nameOf: ({ name }) => name,
-				page: (page) => writePage(page, described, sections),
+				page: (page) => writePage(page, described, sections, flags.stable),
 				...(flags.regex === true ? { whenEmpty: 'no topic fits' } : {}),
 			},
 			flags,
@@ -64,6 +69,7 @@ async function gather(
 	{ admin, cluster }: Session,
 	topics: readonly Described[],
 	sections: ReadonlySet<Section>,
+	isStable: boolean,
 ): Promise<void> {
 	if (topics.length === 0) return
 	const wantsSizes = sections.has('summary') || sections.has('partitions')
@@ -73,8 +79,22 @@ async function gather(
 		sections.has('configs') ? addOverrides(admin, topics) : null,
 		sections.has('groups') ? listGroupOffsetsOf(cluster, new Set(topics.map(({ name }) => name))) : null,
 	])
+	if (isStable) await addStable(admin, topics)
 	if (readers === null) return
 	for (const topic of topics) topic.groups = readersOf(topic, readers.get(topic.name) ?? [])
+}
+
+async function addStable(admin: Session['admin'], topics: readonly Described[]): Promise<void> {
+	const led = topics.flatMap(({ name, partitions }) =>
+		partitions.filter(({ leader }) => leader !== null).map((view: Partition) => ({ name, view })),
+	)
+	const asked = led.map(({ name, view }) => ({ topic: name, partition: view.partition, timestamp: -1 }))
+	const found = asked.length === 0 ? [] : await admin.listOffsets(asked, 1)
+	for (const { partitions } of topics) for (const view of partitions as readonly Partition[]) view.stableOffset = null
+	for (const [i, { view }] of led.entries()) {
+		const each = found[i]
+		if (each?.errorCode === ERROR.NONE) view.stableOffset = each.offset
+	}
 }
 
 /** Lag is counted against the ends that were read for the same page. */
@@ -87,13 +107,18 @@ function readersOf(topic: TopicView, readers: readonly TopicReader[]): readonly 
 	})
 }
 
-async function writePage(page: Page, topics: readonly Described[], sections: ReadonlySet<Section>): Promise<void> {
+async function writePage(
+	page: Page,
+	topics: readonly Described[],
+	sections: ReadonlySet<Section>,
+	isStable: boolean,
+): Promise<void> {
 	for (const [i, topic] of topics.entries()) {
 		if (i > 0) page.line()
 		if (sections.has('summary')) writeSummary(page, topic)
 		if (sections.has('partitions') || sections.has('offsets')) {
 			if (sections.has('summary')) page.line()
-			await page.table(tableOf(topic.partitions, partitionColumns(sections.has('offsets'))))
+			await page.table(tableOf(topic.partitions, partitionColumns(sections.has('offsets'), isStable)))
 		}
 		if (sections.has('configs') && topic.overrides !== undefined) await writeOverrides(page, topic)
 		if (sections.has('groups')) await writeGroups(page, topic)
@@ -145,7 +170,7 @@ async function writeGroups(page: Page, { groups = [] }: Described): Promise<void
 		)
 }
 
-function partitionColumns(hasOffsets: boolean): Column<PartitionView>[] {
+function partitionColumns(hasOffsets: boolean, isStable: boolean): Column<Partition>[] {
 	const behind = ({ isr, replicas }: PartitionView): boolean => isr.length < replicas.length
 	return [
 		{ header: 'PARTITION', value: ({ partition }) => partition },
@@ -158,6 +183,7 @@ function partitionColumns(hasOffsets: boolean): Column<PartitionView>[] {
 			? [
 					{ header: 'START', value: ({ startOffset }: PartitionView) => startOffset },
 					{ header: 'END', value: ({ endOffset }: PartitionView) => endOffset },
+					...(isStable ? [{ header: 'STABLE', value: ({ stableOffset }: Partition) => stableOffset }] : []),
 					{ header: 'RECORDS', value: ({ records }: PartitionView) => records, unit: 'count' as const },
 				]
 			: []),

@@ -16,6 +16,8 @@ export interface TopicNamesChoice {
 /** Names from words and `-t`, each once, commas parted. */
 export function namesOf(argv: readonly string[], flags: TopicNamesChoice): string[] {
 	const words = [...argv, ...(flags.topic ?? [])]
+	// `topic list "$TOPIC"` with nothing in the variable does not mean all.
+	if (words.some((word) => word.trim() === '')) throw usageError('a topic name is empty', 'Is a variable not set?')
 	// A comma is no character of a topic name; in a pattern it can be.
 	const names = flags.regex === true ? words : words.flatMap((word) => word.split(','))
 	return [...new Set(names.map((name) => name.trim()).filter((name) => name !== ''))]

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { CliError, EXIT } from './errors.js'
 import type { ItemError } from './item-error.js'
 import { type Column, type OutputChoice, printReport, tableOf } from './output.js'
+import { isRetriable } from './own-codes.js'
 import { servedRelease } from './served-release.js'
 import { type ConnectionChoice, type Session, withCluster } from './session.js'
 
@@ -60,7 +61,13 @@ async function brokerVersions({ cluster }: Session): Promise<{ items: VersionIte
 			})
 		} catch (error) {
 			const message = error instanceof Error ? error.message : String(error)
-			errors.push({ item: `broker-${id}`, code: 'KCLI_CONNECTION', name: 'KCLI_CONNECTION', message, retriable: true })
+			errors.push({
+				item: `broker-${id}`,
+				code: 'KCLI_CONNECTION',
+				name: 'KCLI_CONNECTION',
+				message,
+				retriable: isRetriable('KCLI_CONNECTION'),
+			})
 		}
 	}
 	if (items.length === 0 && errors.length === 0) throw new CliError('the cluster names no broker')

@@ -1,20 +1,31 @@
 /** A ZooKeeper server in the foreground, behind `kcli zk start`. */
 
-import { resolve } from 'node:path'
-import { startEmbeddedZooKeeper } from './embedded-zookeeper.js'
-import { CliError, EXIT, usageError } from './errors.js'
+import { EmbeddedZooKeeperError, startEmbeddedZooKeeper } from './embedded-zookeeper.js'
+import { EXIT, usageError } from './errors.js'
+import { zooKeeperFailure } from './listen-failure.js'
+import { OwnFolder } from './own-folder.js'
 
-/** Runs until it is told to stop; returns the exit code. */
+const HINTS = {
+	port: 'Give another port with --listen (0: any).',
+	host: 'Give a name or address of this machine with --listen.',
+	folder: 'Stop that ZooKeeper first, or give another --data-dir.',
+}
+
+/** Runs until it is told to stop; returns the exit code. Throws a {@link CliError} when it cannot start. */
 export async function runZooKeeper(listen: string, dataDir: string): Promise<number> {
-	const match = /^\[?([^\]]+)\]?:(\d{1,5})$/.exec(listen)
-	if (match === null || Number(match[2]) > 65_535) throw usageError(`--listen wants host:port, not '${listen}'`)
-	const server = await startEmbeddedZooKeeper({
-		host: match[1] as string,
-		port: Number(match[2]),
-		dataDir: resolve(dataDir),
-	}).catch((error: Error) => {
-		throw new CliError(error.message, EXIT.failed, null, 'KCLI_ZK_START_FAILED')
-	})
+	const match = /^(\[[^\]]+\]|[^:[\]]+):(\d{1,5})$/.exec(listen)
+	if (match === null || Number(match[2]) > 65_535) {
+		throw usageError(`--listen wants host:port, not '${listen}'`, `such as ${meantAddress(listen)}`)
+	}
+	if (dataDir.trim() === '') throw usageError('--data-dir wants a folder')
+	const folder = OwnFolder.make(dataDir)
+	const host = (match[1] as string).replace(/^\[|\]$/g, '')
+	const server = await startEmbeddedZooKeeper({ host, port: Number(match[2]), dataDir: folder.path }).catch(
+		(error: unknown) => {
+			folder.removeEmpty()
+			throw error instanceof EmbeddedZooKeeperError ? zooKeeperFailure(error, HINTS) : error
+		},
+	)
 	return await new Promise<number>((settle) => {
 		let code: number | null = null
 		const stop = (to: number) => (): void => {
@@ -31,4 +42,10 @@ export async function runZooKeeper(listen: string, dataDir: string): Promise<num
 		// Said last: whoever reads the line may send a signal at once.
 		process.stdout.write(`zookeeper ${server.address}\n`)
 	})
+}
+
+/** The missing half is put in. */
+function meantAddress(text: string): string {
+	if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return `127.0.0.1:${text}`
+	return /^[A-Za-z0-9.-]+$/.test(text) ? `${text}:2181` : '127.0.0.1:2181'
 }

@@ -4,6 +4,8 @@ export interface ConsumerSettings {
 	/** 1: records of open and aborted transactions are not given. */
 	readonly isolationLevel: 0 | 1
 	readonly isControlShown: boolean
+	/** Replicas of this rack are read from where the leader names one (KIP-392); '': leaders only. */
+	readonly rackId: string
 	/** How long a broker may hold a fetch that finds nothing. */
 	readonly waitMsMax: number
 	readonly bytesMin: number
@@ -25,6 +27,7 @@ export interface ConsumerSettings {
 export const CONSUMER_DEFAULTS: ConsumerSettings = {
 	isolationLevel: 1,
 	isControlShown: false,
+	rackId: '',
 	waitMsMax: 500,
 	bytesMin: 1,
 	bytesMax: 16_777_216,

@@ -20,6 +20,10 @@ interface Position {
 	/** Of the next fetch. */
 	offset: number
 	bytesMax: number
+	/** Replica that the leader names for our rack (KIP-392); -1: the leader itself. */
+	replica: number
+	/** The leader is asked again then. */
+	replicaUntilMs: number
 	/** Answers that the caller has not taken. */
 	buffered: number
 	isBusy: boolean
@@ -37,6 +41,8 @@ type FetchAnswer = Decoded<typeof fetch.response>['responses'][number]['partitio
 const ANSWERS_MAX = 2
 /** Its own connections: see `Cluster.broker`. */
 const FETCH_LANE = ' fetch'
+/** A replica is read from so long before the leader is asked again, as Java's consumer does (metadata.max.age.ms). */
+const REPLICA_MS = 300_000
 const FETCH_VERSION_MAX = 12
 const FETCH_VERSION_MIN = 4
 
@@ -74,6 +80,8 @@ export class Consumer {
 				partition,
 				offset,
 				bytesMax: this.#settings.partitionBytesMax,
+				replica: -1,
+				replicaUntilMs: 0,
 				buffered: 0,
 				isBusy: false,
 				isPaused: false,
@@ -171,7 +179,7 @@ export class Consumer {
 				wakeAtMs = Math.min(wakeAtMs, position.retryAtMs)
 				continue
 			}
-			const leader = this.#cluster.leaderOf(position.topic, position.partition)?.leader
+			const leader = this.#sourceOf(position, now)
 			if (leader === undefined) {
 				isLeaderMissing = true
 				this.#backOff(position)
@@ -187,6 +195,13 @@ export class Consumer {
 		if (wakeAtMs !== Number.POSITIVE_INFINITY) this.#timer.within(wakeAtMs - now)
 	}
 
+	/** The broker to fetch from: the replica near us while it is good, else the leader. */
+	#sourceOf(position: Position, now: number): number | undefined {
+		if (position.replica >= 0 && now < position.replicaUntilMs) return position.replica
+		position.replica = -1
+		return this.#cluster.leaderOf(position.topic, position.partition)?.leader
+	}
+
 	async #fetch(leader: number, positions: readonly Position[]): Promise<void> {
 		this.#busyLeaders.add(leader)
 		for (const position of positions) position.isBusy = true
@@ -194,12 +209,12 @@ export class Consumer {
 			const connection = await this.#cluster.broker(leader, FETCH_LANE)
 			const version = connection.versionOf(fetch as unknown as Family, FETCH_VERSION_MAX)
 			if (version < FETCH_VERSION_MIN) throw new UnsupportedError(`${connection.address} is older than Kafka 0.11`)
-			const { waitMsMax, bytesMin, bytesMax, isolationLevel } = this.#settings
+			const { waitMsMax, bytesMin, bytesMax, isolationLevel, rackId } = this.#settings
 			const message = { maxWaitMs: waitMsMax, minBytes: bytesMin, maxBytes: bytesMax, isolationLevel }
 			const answer = await connection.send(
 				fetch,
 				version,
-				{ replicaId: -1, ...message, topics: this.#wanted(positions) },
+				{ replicaId: -1, ...message, rackId, topics: this.#wanted(positions) },
 				waitMsMax,
 			)
 			if (answer.errorCode !== ERROR.NONE) throw new BrokerError(answer.errorCode, 'Fetch')
@@ -216,7 +231,10 @@ export class Consumer {
 			const isRetriable = error instanceof ConnectionError || (error instanceof BrokerError && error.retriable)
 			if (!isRetriable) this.#fail(error as Error)
 			if (error instanceof ConnectionError) this.#trouble(error)
-			for (const position of positions) this.#backOff(position)
+			for (const position of positions) {
+				position.replica = -1
+				this.#backOff(position)
+			}
 			this.#refresh()
 		} finally {
 			this.#busyLeaders.delete(leader)
@@ -243,6 +261,12 @@ export class Consumer {
 	#onAnswer(position: Position, answer: FetchAnswer): void {
 		const { topic, partition } = position
 		const code = answer.errorCode
+		if (code !== ERROR.NONE && position.replica >= 0) {
+			// A follower may be behind, or gone from the replicas: the leader knows.
+			position.replica = -1
+			this.#backOff(position)
+			return
+		}
 		if (code === ERROR.OFFSET_OUT_OF_RANGE) {
 			void this.#reset(position)
 			return
@@ -258,6 +282,10 @@ export class Consumer {
 		}
 		position.attempts = 0
 		position.missingSinceMs = -1
+		if (answer.preferredReadReplica >= 0) {
+			position.replica = answer.preferredReadReplica
+			position.replicaUntilMs = this.#cluster.runtime.clock.monotonicMs() + REPLICA_MS
+		}
 		const bytes = Buffer.isBuffer(answer.records) ? answer.records : EMPTY
 		const { nextOffset, wholeBytes } = endOfBatches(bytes, position.offset)
 		if (bytes.length > 0 && wholeBytes === 0) {

@@ -6,6 +6,7 @@ export default class Completion extends BaseCommand {
 	static override description =
 		'Names of topics and groups are asked of the cluster on the line, kept for 10 seconds, and waited for at most half a\n' +
 		'second.'
+	static override usage = '<%= command.id %> SHELL'
 	static override examples = [
 		'source <(<%= config.bin %> <%= command.id %> bash)',
 		'<%= config.bin %> <%= command.id %> zsh > "$HOME/.zsh/_kcli"',

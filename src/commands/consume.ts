@@ -8,6 +8,7 @@ export default class Consume extends BaseCommand {
 	static override description =
 		'Prints values, one a line, to stdout and nothing else; a line on stderr says where it starts and how it ends.\n' +
 		'Exit codes: 0 done (also a closed pipe), 4 --idle ended it before -c was reached, 130 Ctrl-C, 143 SIGTERM.'
+	static override usage = '<%= command.id %> TOPIC... [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %> orders -e',
 		"<%= config.bin %> <%= command.id %> orders -o @-1h -f '%d{iso} %k=%s\\n'",

@@ -4,6 +4,7 @@ import { Args } from '../cli/oclif.js'
 
 export default class Errors extends BaseCommand {
 	static override summary = "Explain Kafka's error codes."
+	static override usage = '<%= command.id %> [CODE...] [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %>',
 		'<%= config.bin %> <%= command.id %> 41',

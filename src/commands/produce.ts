@@ -8,6 +8,7 @@ export default class Produce extends BaseCommand {
 	static override description =
 		'Waits for all in-sync replicas and makes no duplicates by default. Names the first line that was not written and ' +
 		'exits 1. The last line needs no line break; none is added. Never creates a topic unless --create is given.'
+	static override usage = '<%= command.id %> TOPIC [FLAGS]'
 	static override examples = [
 		'echo hello | <%= config.bin %> <%= command.id %> orders',
 		"<%= config.bin %> <%= command.id %> orders -K : -z lz4 -l orders.txt   # lines 'key:value'",

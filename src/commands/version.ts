@@ -5,6 +5,7 @@ import { Flags } from '../cli/oclif.js'
 
 export default class Version extends BaseCommand {
 	static override summary = 'Show versions of kcli, of the protocol it speaks, and of brokers.'
+	static override usage = '<%= command.id %> [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %>',
 		'<%= config.bin %> <%= command.id %> --check',

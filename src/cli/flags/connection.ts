@@ -2,8 +2,6 @@
 
 import { Flags } from '../oclif.js'
 
-export { outputFlags } from './output.js'
-
 export const connectionFlags = {
 	'bootstrap-server': Flags.string({
 		char: 'b',
@@ -23,6 +21,8 @@ export const connectionFlags = {
 	}),
 	'command-config': Flags.string({
 		aliases: ['config-file'],
+		// kcat's letter.
+		charAliases: ['F'],
 		description: 'File of client properties (Java).',
 		helpValue: 'FILE',
 		helpGroup: 'CONNECTION',

@@ -1,6 +1,14 @@
 /** Flags of `kcli consume`. */
 
 import { Flags } from '../oclif.js'
+import { noColorFlag } from './output.js'
+
+const FILTER = {
+	helpValue: 'PATTERN',
+	multiple: true,
+	multipleNonGreedy: true,
+	helpGroup: 'SELECTION',
+} as const
 
 export const consumeFlags = {
 	topic: Flags.string({
@@ -35,10 +43,16 @@ export const consumeFlags = {
 		multipleNonGreedy: true,
 		helpGroup: 'SELECTION',
 	}),
+	to: Flags.string({
+		description: 'Where to end, as in -o A:B; that offset is not part of it.',
+		helpValue: 'OFFSET',
+		helpGroup: 'ENDING',
+	}),
 	'from-beginning': Flags.boolean({ description: 'As -o start.', exclusive: ['offset'], helpGroup: 'SELECTION' }),
 	count: Flags.integer({
 		char: 'c',
 		aliases: ['max-messages', 'num'],
+		charAliases: ['n'],
 		description: 'End after so many records.',
 		min: 0,
 		helpValue: 'N',
@@ -49,8 +63,23 @@ export const consumeFlags = {
 		description: 'The last N records over all partitions, by time; then end.',
 		min: 1,
 		helpValue: 'N',
-		exclusive: ['offset', 'count', 'group', 'from-beginning'],
+		exclusive: ['offset', 'to', 'count', 'group', 'from-beginning'],
 		helpGroup: 'ENDING',
+	}),
+	'latest-per-key': Flags.boolean({
+		description: 'Of each key only its last record, in order of time, a null too; then end. Without a key: left out.',
+		exclusive: ['count', 'group', 'tail', 'merge', 'idle'],
+		helpGroup: 'SELECTION',
+	}),
+	merge: Flags.boolean({
+		description: 'All partitions in one order of time. Needs an end: -e, or a range.',
+		exclusive: ['group', 'tail', 'idle'],
+		helpGroup: 'OUTPUT',
+	}),
+	rack: Flags.string({
+		description: 'Read from replicas in this rack, where the brokers have some. Also -X client.rack=.',
+		helpValue: 'RACK',
+		helpGroup: 'CONNECTION',
 	}),
 	idle: Flags.string({
 		aliases: ['timeout-ms'],
@@ -79,9 +108,19 @@ export const consumeFlags = {
 		helpGroup: 'OUTPUT',
 	}),
 	json: Flags.boolean({ char: 'J', description: 'Records as JSON lines, without loss.', helpGroup: 'OUTPUT' }),
-	output: Flags.string({ description: 'ndjson is -J.', options: ['ndjson', 'json', 'value'], helpGroup: 'OUTPUT' }),
+	output: Flags.string({
+		description: 'ndjson is -J. KCLI_OUTPUT=json is -J too.',
+		options: ['ndjson', 'json', 'value'],
+		helpGroup: 'OUTPUT',
+	}),
 	'meta-only': Flags.boolean({
 		description: 'Where and when, sizes, but no key, value or headers.',
+		helpGroup: 'OUTPUT',
+	}),
+	decode: Flags.string({
+		description: "Records of Kafka's own topics in words, as JSON lines.",
+		options: ['offsets', 'txn'],
+		exclusive: ['format', 'meta-only'],
 		helpGroup: 'OUTPUT',
 	}),
 	'key-delimiter': Flags.string({
@@ -111,6 +150,9 @@ export const consumeFlags = {
 		multipleNonGreedy: true,
 		helpGroup: 'SELECTION',
 	}),
+	'filter-key': Flags.string({ description: 'As -G k:PATTERN.', ...FILTER }),
+	'filter-value': Flags.string({ description: 'As -G v:PATTERN.', ...FILTER }),
+	'filter-header': Flags.string({ description: 'As -G h:NAME=PATTERN.', ...FILTER, helpValue: 'NAME=PATTERN' }),
 	isolation: Flags.string({
 		description: 'committed leaves out what transactions have not committed.',
 		options: ['committed', 'uncommitted'],
@@ -119,4 +161,5 @@ export const consumeFlags = {
 	}),
 	control: Flags.boolean({ description: 'Also control records (transaction markers).', helpGroup: 'SELECTION' }),
 	quiet: Flags.boolean({ char: 'q', description: 'No notices on stderr.' }),
+	'no-color': noColorFlag,
 }

@@ -12,6 +12,9 @@ const output = {
 	helpGroup: 'OUTPUT',
 }
 
+/** Of every command that may colour; `main.ts` acts on it. */
+export const noColorFlag = Flags.boolean({ description: 'No colours.', helpGroup: 'OUTPUT' })
+
 /** For commands where `-o` means something else. */
 export const outputFlags = {
 	output: Flags.string(output),
@@ -27,8 +30,17 @@ export const outputFlags = {
 		exclusive: ['human'],
 		helpGroup: 'OUTPUT',
 	}),
-	'no-color': Flags.boolean({ description: 'No colours.', helpGroup: 'OUTPUT' }),
+	'no-color': noColorFlag,
 }
+
+/** For commands that print no result unless a form is named. */
+export const formFlag = Flags.string({
+	char: 'o',
+	description: 'Print what was done, in this form. Default: nothing on stdout.',
+	options: FORMS,
+	env: 'KCLI_OUTPUT',
+	helpGroup: 'OUTPUT',
+})
 
 /** For commands that list, show and change: `-o` is the form. */
 export const resultFlags = {

@@ -1,11 +1,14 @@
 /** Flags of `kcli produce`. */
 
 import { Flags } from '../oclif.js'
+import { formFlag, outputFlags } from './output.js'
 
 export const produceFlags = {
 	topic: Flags.string({ char: 't', description: 'Topic, as the argument.', helpValue: 'NAME' }),
 	partition: Flags.integer({
 		char: 'p',
+		aliases: ['partitions'],
+		exclusive: ['keep-partition'],
 		description: 'Partition of every record. Default: chosen by the key.',
 		min: 0,
 		helpValue: 'N',
@@ -14,6 +17,8 @@ export const produceFlags = {
 	key: Flags.string({ char: 'k', description: 'Key of records that have none of their own.', helpGroup: 'RECORD' }),
 	'key-delimiter': Flags.string({
 		char: 'K',
+		// kafkactl's letter.
+		charAliases: ['S'],
 		description: 'Parts key and value at its first place in a line.',
 		helpValue: 'DELIM',
 		helpGroup: 'INPUT',
@@ -40,9 +45,21 @@ export const produceFlags = {
 	}),
 	input: Flags.string({
 		description:
-			'What the input is: a record a line, one record, JSON lines (of kcli, kcat, kaf, rpk), CSV with names.',
-		options: ['lines', 'file', 'json', 'csv'],
-		default: 'lines',
+			'What the input is: a record a line (default), one record, JSON lines (of kcli, kcat, kaf, rpk), CSV with names, ' +
+			'records by -f.',
+		options: ['lines', 'file', 'json', 'csv', 'format'],
+		helpGroup: 'INPUT',
+	}),
+	format: Flags.string({
+		char: 'f',
+		description: String.raw`How the input is made up, as consume -f prints it: '%k\t%s\n', '%R%s'. Implies --input format.`,
+		helpGroup: 'INPUT',
+	}),
+	template: Flags.string({
+		description:
+			'Make --repeat records from this text (and -k), without input. Places: {{n}} {{uuid}} {{now}} {{ms}} {{int:A:B}} ' +
+			'{{pick:a|b|c}} {{hex:N}}.',
+		helpValue: 'TEXT',
 		helpGroup: 'INPUT',
 	}),
 	file: Flags.string({
@@ -104,5 +121,6 @@ export const produceFlags = {
 		description: 'Send each record at once instead of in batches.',
 		helpGroup: 'DELIVERY',
 	}),
-	quiet: Flags.boolean({ char: 'q', description: 'No notices on stderr.' }),
+	...outputFlags,
+	output: formFlag,
 }

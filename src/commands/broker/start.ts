@@ -7,6 +7,7 @@ export default class BrokerStart extends BaseCommand {
 	static override description =
 		'Runs in the foreground until it is told to stop (Ctrl-C, SIGTERM). Prints one line that begins with "ready" once it\n' +
 		'serves. Accepts the server.properties of Apache Kafka 3.9 as it comes.'
+	static override usage = '<%= command.id %> [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %>',
 		'<%= config.bin %> <%= command.id %> --id 2 --listen PLAINTEXT://127.0.0.1:9093 --data-dir ./b2 --zookeeper 127.0.0.1:2181',

@@ -4,6 +4,7 @@ import { resultFlags } from '../../cli/flags/output.js'
 
 export default class ClusterInfo extends BaseCommand {
 	static override summary = 'Show a cluster: id, controller, brokers, counts.'
+	static override usage = '<%= command.id %> [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %>',
 		'<%= config.bin %> <%= command.id %> --bootstrap-server localhost:9092',

@@ -5,14 +5,15 @@ import { Args } from '../../cli/oclif.js'
 
 export default class ConfigAppend extends BaseCommand {
 	static override summary = 'Add items to settings that are lists.'
+	static override usage = '<%= command.id %> ENTITY KEY=ITEM... [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %> topic/orders cleanup.policy=compact',
 		'<%= config.bin %> <%= command.id %> topic/orders cleanup.policy=delete --dry-run --json',
 	]
 	static override strict = false
 	static override args = {
-		entity: Args.string({ description: 'topic/NAME, broker/ID or broker/default.' }),
-		setting: Args.string({ description: 'KEY=ITEM,ITEM…; several may be given.' }),
+		entity: Args.string({ description: 'topic/NAME, broker/ID or broker/default.', required: true }),
+		setting: Args.string({ description: 'KEY=ITEM,ITEM…; several may be given.', required: true }),
 	}
 	static override flags = {
 		...dryRunFlag,

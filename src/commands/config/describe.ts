@@ -5,6 +5,7 @@ import { Args, Flags } from '../../cli/oclif.js'
 
 export default class ConfigDescribe extends BaseCommand {
 	static override summary = 'Show settings of topics and brokers, and where each comes from.'
+	static override usage = '<%= command.id %> ENTITY... [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %> topic/orders',
 		'<%= config.bin %> <%= command.id %> topic/orders --all --source',
@@ -13,7 +14,10 @@ export default class ConfigDescribe extends BaseCommand {
 	]
 	static override strict = false
 	static override args = {
-		entity: Args.string({ description: 'topic/NAME, broker/ID or broker/default; several may be given.' }),
+		entity: Args.string({
+			description: 'topic/NAME, broker/ID, broker/default, user/NAME, client/NAME, ip/ADDRESS; several may be given.',
+			required: true,
+		}),
 	}
 	static override flags = {
 		all: Flags.boolean({ char: 'a', description: 'Also settings that have their default.' }),

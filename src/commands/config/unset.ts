@@ -5,6 +5,7 @@ import { Args } from '../../cli/oclif.js'
 
 export default class ConfigUnset extends BaseCommand {
 	static override summary = 'Take settings away, so that their defaults hold; shows old and new.'
+	static override usage = '<%= command.id %> ENTITY KEY... [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %> topic/orders retention.ms',
 		'<%= config.bin %> <%= command.id %> broker/1 log.retention.ms --dry-run',
@@ -12,8 +13,11 @@ export default class ConfigUnset extends BaseCommand {
 	]
 	static override strict = false
 	static override args = {
-		entity: Args.string({ description: 'topic/NAME, broker/ID or broker/default.' }),
-		setting: Args.string({ description: 'KEY; several may be given.' }),
+		entity: Args.string({
+			description: 'topic/NAME, broker/ID, broker/default, user/NAME, client/NAME or ip/ADDRESS.',
+			required: true,
+		}),
+		setting: Args.string({ description: 'KEY; several may be given.', required: true }),
 	}
 	static override flags = {
 		...dryRunFlag,

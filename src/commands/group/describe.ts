@@ -5,6 +5,7 @@ import { Args, Flags } from '../../cli/oclif.js'
 
 export default class GroupDescribe extends BaseCommand {
 	static override summary = 'Show state, offsets, lag and members of consumer groups.'
+	static override usage = '<%= command.id %> GROUP... [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %> billing',
 		'<%= config.bin %> <%= command.id %> billing --section offsets -o tsv',
@@ -27,6 +28,11 @@ export default class GroupDescribe extends BaseCommand {
 			description: 'What to show: state, offsets, members; parted by commas.',
 			multiple: true,
 			multipleNonGreedy: true,
+		}),
+		by: Flags.string({ description: 'Sum offsets and lag by topic or by member.', options: ['topic', 'member'] }),
+		lag: Flags.string({
+			description: "Only partitions that are so far behind: '>100', '>=100', '<5', '=0'; 100 is '>=100'.",
+			helpValue: 'LAG',
 		}),
 		...connectionFlags,
 		...resultFlags,

@@ -5,6 +5,7 @@ import { Args, Flags } from '../../cli/oclif.js'
 
 export default class GroupList extends BaseCommand {
 	static override summary = 'List consumer groups with state and coordinator.'
+	static override usage = '<%= command.id %> [GROUP...] [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %>',
 		'<%= config.bin %> <%= command.id %> --lag --topic orders',

@@ -7,6 +7,7 @@ export default class LogSegments extends BaseCommand {
 	static override summary = 'List the segments of partitions on disk, and check logs and indexes, without a broker.'
 	static override description =
 		'Ends with 3 when a log or an index is damaged. A missing index is made anew by the broker.'
+	static override usage = '<%= command.id %> PARTITION... [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %> .kcli-data',
 		'<%= config.bin %> <%= command.id %> orders:0',
@@ -16,6 +17,7 @@ export default class LogSegments extends BaseCommand {
 	static override args = {
 		partition: Args.string({
 			description: "A partition's folder, a data folder, or TOPIC:PARTITION; several may be given.",
+			required: true,
 		}),
 	}
 	static override flags = {

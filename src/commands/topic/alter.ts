@@ -6,6 +6,7 @@ import { Args, Flags } from '../../cli/oclif.js'
 
 export default class TopicAlter extends BaseCommand {
 	static override summary = 'Add partitions to topics, and set or unset their settings.'
+	static override usage = '<%= command.id %> TOPIC... [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %> orders -p 12',
 		'<%= config.bin %> <%= command.id %> orders -c retention.ms=7d --unset segment.bytes',
@@ -17,7 +18,13 @@ export default class TopicAlter extends BaseCommand {
 	}
 	static override flags = {
 		...topicFlag,
-		partitions: Flags.integer({ char: 'p', description: 'Number of partitions to grow to.', min: 1 }),
+		partitions: Flags.integer({
+			char: 'p',
+			aliases: ['partition'],
+			description: 'Number of partitions to grow to.',
+			min: 1,
+			max: 2_147_483_647,
+		}),
 		...topicSettingFlag,
 		unset: Flags.string({
 			aliases: ['delete-config'],

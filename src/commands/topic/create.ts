@@ -4,10 +4,14 @@ import { dryRunFlag, resultFlags } from '../../cli/flags/output.js'
 import { topicFlag, topicSettingFlag } from '../../cli/flags/topic.js'
 import { Args, Flags } from '../../cli/oclif.js'
 
+/** Of an int32 on the wire. */
+const COUNT = { min: 1, max: 2_147_483_647 } as const
+
 export default class TopicCreate extends BaseCommand {
 	static override summary = 'Create topics.'
 	static override description =
 		"Counts that are not given are the broker's. With --wait it ends when every broker knows all leaders."
+	static override usage = '<%= command.id %> TOPIC... [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %> orders -p 6',
 		'<%= config.bin %> <%= command.id %> events -c retention.ms=7d -c segment.bytes=256MiB',
@@ -20,12 +24,18 @@ export default class TopicCreate extends BaseCommand {
 	}
 	static override flags = {
 		...topicFlag,
-		partitions: Flags.integer({ char: 'p', description: "Number of partitions. Default: the broker's.", min: 1 }),
+		partitions: Flags.integer({
+			char: 'p',
+			aliases: ['partition'],
+			description: "Number of partitions. Default: the broker's.",
+			...COUNT,
+		}),
 		'replication-factor': Flags.integer({
 			char: 'r',
 			aliases: ['replicas'],
 			description: "Copies of each. Default: the broker's.",
 			min: 1,
+			max: 32_767,
 		}),
 		...topicSettingFlag,
 		assign: Flags.string({

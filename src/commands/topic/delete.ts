@@ -8,6 +8,7 @@ export default class TopicDelete extends BaseCommand {
 	static override summary = 'Delete topics with all their records.'
 	static override description =
 		'Shows what would be lost and asks. Where nobody can be asked it does nothing without --yes (exit 2).'
+	static override usage = '<%= command.id %> TOPIC... [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %> old-orders --dry-run',
 		'<%= config.bin %> <%= command.id %> old-orders --yes',
@@ -21,6 +22,11 @@ export default class TopicDelete extends BaseCommand {
 	static override flags = {
 		...topicPatternFlags,
 		'if-exists': Flags.boolean({ description: 'A topic that is not there is no failure.' }),
+		backup: Flags.string({
+			description:
+				'Keep all records in this file first, as JSON lines that produce --input json takes back; a folder for several topics.',
+			helpValue: 'FILE',
+		}),
 		wait: Flags.boolean({ description: 'Wait until no broker knows them any more.' }),
 		...destructiveFlags,
 		...connectionFlags,

@@ -6,6 +6,7 @@ import { Args, Flags } from '../../cli/oclif.js'
 
 export default class TopicDescribe extends BaseCommand {
 	static override summary = 'Show partitions, leaders, replicas, offsets and settings of topics.'
+	static override usage = '<%= command.id %> TOPIC... [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %> orders',
 		'<%= config.bin %> <%= command.id %> orders --section partitions,groups',
@@ -23,6 +24,7 @@ export default class TopicDescribe extends BaseCommand {
 			multiple: true,
 			multipleNonGreedy: true,
 		}),
+		stable: Flags.boolean({ description: 'Also the last stable offset: up to it all transactions have ended.' }),
 		...connectionFlags,
 		...resultFlags,
 	}

@@ -6,6 +6,7 @@ import { Args, Flags } from '../../cli/oclif.js'
 
 export default class TopicList extends BaseCommand {
 	static override summary = 'List topics with partitions, replicas and faults.'
+	static override usage = '<%= command.id %> [TOPIC...] [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %>',
 		"<%= config.bin %> <%= command.id %> -r 'order.*' --sort size --lag",
@@ -14,7 +15,7 @@ export default class TopicList extends BaseCommand {
 	]
 	static override strict = false
 	static override args = {
-		name: Args.string({ description: 'Name, or pattern with -r; several may be given. Default: all.' }),
+		topic: Args.string({ description: 'Name, or pattern with -r; several may be given. Default: all.' }),
 	}
 	static override flags = {
 		...topicPatternFlags,

@@ -5,6 +5,7 @@ export default class ZkStart extends BaseCommand {
 	static override summary = 'Start a single ZooKeeper server that brokers and any ZooKeeper client can use.'
 	static override description =
 		'Runs in the foreground until it is told to stop. Prints "zookeeper HOST:PORT" once it serves.'
+	static override usage = '<%= command.id %> --data-dir FOLDER [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %> --data-dir ./zookeeper',
 		'<%= config.bin %> <%= command.id %> --listen 127.0.0.1:0 --data-dir /tmp/zk',

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest'
+import { lagFilter, sumsOf } from '../../src/cli/group-summary.js'
+import type { GroupOffset } from '../../src/ops/group-view.js'
+
+const offset = (topic: string, partition: number, lag: number | null, memberId: string | null): GroupOffset => ({
+	topic,
+	partition,
+	offset: 0,
+	endOffset: lag,
+	lag,
+	metadata: null,
+	memberId,
+	clientId: memberId === null ? null : `client-${memberId}`,
+	host: null,
+})
+const OFFSETS = [offset('a', 0, 5, 'm'), offset('a', 1, 7, 'n'), offset('b', 0, null, null)]
+
+describe('a group in sums', () => {
+	it('by topic and by member: partitions, lag, the largest of it', () => {
+		expect(sumsOf(OFFSETS, 'topic')).toMatchObject([
+			{ name: 'a', partitions: 2, lag: 12, lagMax: 7 },
+			{ name: 'b', partitions: 1, lag: null, lagMax: null },
+		])
+		expect(sumsOf(OFFSETS, 'member')).toMatchObject([
+			{ name: 'm', clientId: 'client-m', lag: 5 },
+			{ name: 'n', lag: 7 },
+			{ name: null, lag: null },
+		])
+	})
+
+	it.each<[string, number[]]>([
+		['>5', [7]],
+		['>=5', [5, 7]],
+		['5', [5, 7]],
+		['<7', [5]],
+		['<= 7', [5, 7]],
+		['=7', [7]],
+	])('--lag %s', (text, fitting) => {
+		const fits = lagFilter(text)
+		expect(OFFSETS.map(({ lag }) => lag).filter(fits)).toEqual(fitting)
+	})
+
+	it('refuses what is no comparison', () => {
+		for (const text of ['', 'much', '>', '>-1', '5..7']) expect(() => lagFilter(text), text).toThrow(/--lag/)
+	})
+})
