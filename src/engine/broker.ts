@@ -22,6 +22,7 @@ import type { ControlEndpoint } from './controller/channel.js'
 import { Controller } from './controller/controller.js'
 import { GroupCoordinator } from './group/coordinator.js'
 import { advertisedEndpoints, interBrokerListener, type ListenerSpec, parseListeners } from './listeners.js'
+import type { CleanerSettings } from './log/cleaner/log-cleaner.js'
 import { LogManager } from './log/manager.js'
 import { DEFAULT_LOG_SETTINGS } from './log/manager-settings.js'
 import { MetadataCache } from './metadata/cache.js'
@@ -237,7 +238,10 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 		await feature.ready
 		await configs.follow(
 			(topic) => replicaManager.topicConfigChanged(topic),
-			() => replicaManager.brokerConfigChanged(),
+			() => {
+				replicaManager.brokerConfigChanged()
+				logs.wakeCleaner()
+			},
 		)
 		checkpointForEver(options, logs, timers)
 		groups.start()
@@ -297,8 +301,18 @@ function openLogManager({ runtime, config, log }: BrokerOptions, failures: DirFa
 		const value = config.number(name)
 		return value >= 2 ** 62 ? Number.POSITIVE_INFINITY : value
 	}
+	const cleaner = (): CleanerSettings => ({
+		isEnabled: config.boolean('log.cleaner.enable'),
+		threads: config.number('log.cleaner.threads'),
+		dedupeBufferBytes: config.number('log.cleaner.dedupe.buffer.size'),
+		ioBufferBytes: config.number('log.cleaner.io.buffer.size'),
+		loadFactor: config.number('log.cleaner.io.buffer.load.factor'),
+		bytesPerSecondMax: config.number('log.cleaner.io.max.bytes.per.second'),
+		backoffMs: config.number('log.cleaner.backoff.ms'),
+	})
 	const settings = {
 		...DEFAULT_LOG_SETTINGS,
+		cleaner,
 		dataDirs: config.list('log.dirs'),
 		retentionCheckMs: config.number('log.retention.check.interval.ms'),
 		flushCheckMs: finite('log.flush.scheduler.interval.ms'),

@@ -275,6 +275,14 @@ export class NodeDisk implements Disk {
 		})
 	}
 
+	setModifiedNow(at: string, modifiedMs: number): void {
+		try {
+			fs.utimesSync(at, modifiedMs / 1000, modifiedMs / 1000)
+		} catch (error) {
+			throw failed('utimes', at, error)
+		}
+	}
+
 	syncDirectoryNow(at: string): void {
 		let fd: number
 		try {

@@ -104,6 +104,8 @@ export interface Disk {
 	removeNow(path: string): void
 	/** Removes a directory with all in it; no error when absent. */
 	removeTree(path: string): Promise<void>
+	/** Gives a file the time of its last change, in ms since 1970. */
+	setModifiedNow(path: string, modifiedMs: number): void
 	/** Makes renames, creations and removals in this directory durable. */
 	syncDirectoryNow(path: string): void
 	/** Whole content of a small file. */

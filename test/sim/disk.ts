@@ -312,6 +312,13 @@ export class SimDisk implements Disk {
 		}
 	}
 
+	setModifiedNow(path: string, modifiedMs: number): void {
+		this.ask('utimes', path)
+		const inode = this.#names.get(path)
+		if (inode === undefined) throw new DiskError('utimes', path, 'ENOENT')
+		inode.modifiedMs = modifiedMs
+	}
+
 	syncDirectoryNow(path: string): void {
 		this.ask('sync', path)
 		this.#nameChanges = this.#nameChanges.filter((change) => change.directory !== path)

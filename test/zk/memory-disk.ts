@@ -88,6 +88,8 @@ export class MemoryDisk implements Disk {
 
 	async removeTree(): Promise<void> {}
 
+	setModifiedNow(): void {}
+
 	syncDirectoryNow(): void {
 		this.#durableNames = new Map(this.files)
 	}

@@ -10,6 +10,8 @@ import type { LogCore } from './log-core.js'
 import { lastOffsetOf, maxTimestampOf } from './segment.js'
 import { beginInsideBatch } from './truncate.js'
 
+const SPAN_MAX = 0x7fff_ffff
+
 /** `errorCode` 0: the log now ends at `logEndOffset`. 2: bytes are corrupt. 56: log is offline. 1: offsets do not fit. */
 export interface FollowerOutcome {
 	readonly errorCode: number
@@ -68,9 +70,14 @@ export function appendAsFollower(core: LogCore, records: Buffer): FollowerOutcom
 	return taken(core, firstOffset)
 }
 
-/** Rolls at the first offset of the set, also when it lies above the log end (KAFKA-4451: spans beyond 2^31-1). */
+/**
+ * Rolls at the log end, so that a gap lies inside the new segment and recovery does not take it for a loss; at the first
+ * offset of the set only where the old segment could not span it (KAFKA-4451).
+ */
 function rollFor(core: LogCore, bytes: Buffer, first: number, last: number, maxTimestamp: number): void {
-	if (core.shouldRoll(bytes.length, last, maxTimestamp)) core.roll(Math.max(first, core.logEndOffset))
+	if (!core.shouldRoll(bytes.length, last, maxTimestamp)) return
+	const isTooFar = last - core.segments.active.baseOffset > SPAN_MAX
+	core.roll(isTooFar ? Math.max(first, core.logEndOffset) : core.logEndOffset)
 }
 
 async function writeInPool(core: LogCore, bytes: Buffer, first: number, start: number): Promise<FollowerOutcome> {

@@ -8,6 +8,7 @@ import { errorText } from '../../runtime/logger.js'
 import { type Disk, DiskError } from '../../runtime/ports.js'
 import {
 	CheckpointError,
+	CLEANER_FILE,
 	HIGH_WATERMARK_FILE,
 	LOG_START_FILE,
 	RECOVERY_POINT_FILE,
@@ -23,6 +24,7 @@ export interface DirCheckpoints {
 	readonly recoveryPoints: ReadonlyMap<string, number>
 	readonly logStarts: ReadonlyMap<string, number>
 	readonly highWatermarks: ReadonlyMap<string, number>
+	readonly cleaned: ReadonlyMap<string, number>
 }
 
 export class DataDir {
@@ -68,6 +70,7 @@ export class DataDir {
 			recoveryPoints: this.#read(RECOVERY_POINT_FILE),
 			logStarts: this.#read(LOG_START_FILE),
 			highWatermarks: this.#read(HIGH_WATERMARK_FILE),
+			cleaned: this.#read(CLEANER_FILE),
 		}
 	}
 
@@ -84,6 +87,13 @@ export class DataDir {
 			if (log.logStartOffset > log.firstSegmentOffset) offsets.set(`${log.topic}-${log.partition}`, log.logStartOffset)
 		}
 		writeOffsetCheckpoint(this.#disk, this.path, LOG_START_FILE, offsets)
+	}
+
+	/** Logs that were compacted, and how far. */
+	writeCleaned(logs: Iterable<PartitionLog>): void {
+		const offsets = new Map<string, number>()
+		for (const { name, cleanedOffset } of logs) if (cleanedOffset !== null) offsets.set(name, cleanedOffset)
+		writeOffsetCheckpoint(this.#disk, this.path, CLEANER_FILE, offsets)
 	}
 
 	writeHighWatermarks(offsets: ReadonlyMap<string, number>): void {

@@ -7,7 +7,8 @@ import { parsePartitionKey, type TopicId, type TopicPartition } from '../../base
 import type { Logger } from '../../runtime/logger.js'
 import type { Disk } from '../../runtime/ports.js'
 import { CheckpointError, readTextFile, replaceFile } from './checkpoint.js'
-import { segmentName } from './segment.js'
+import { SegmentScan } from './scan.js'
+import { lastOffsetOf, segmentName } from './segment.js'
 
 export const METADATA_FILE = 'partition.metadata'
 const NAME_MAX = 255
@@ -42,31 +43,27 @@ function list(disk: Disk, directory: string): Found[] {
 }
 
 /**
- * Removes `.deleted` and `.cleaned` files, brings `.swap` files into place and drops indexes without a log. A `.swap` at
- * or above the lowest `.cleaned` offset belongs to a cleaning that did not end: it goes first.
+ * Removes `.deleted` and `.cleaned` files, finishes swaps and drops indexes without a log. A `.swap` at or above the lowest
+ * `.cleaned` offset belongs to a cleaning that did not end: it goes first, so that a crash in here changes nothing. Any
+ * other takes the place of all that its log file covers.
  */
 export function tidyFolder(disk: Disk, directory: string, logger: Logger): FolderFiles {
 	let files = list(disk, directory)
 	let cleanedMin = Number.POSITIVE_INFINITY
 	for (const file of files) if (file.state === '.cleaned') cleanedMin = Math.min(cleanedMin, file.base)
-	let isChanged = false
-	for (const file of files) {
-		const isStale = file.state === '.swap' && file.base >= cleanedMin
-		if (file.state !== '.deleted' && file.state !== '.cleaned' && !isStale) continue
-		disk.removeNow(disk.join(directory, file.name))
-		isChanged = true
-	}
-	for (const file of files) {
-		if (file.state !== '.swap' || file.base >= cleanedMin) continue
-		const plain = file.name.slice(0, -'.swap'.length)
+	const swaps = files.filter((file) => file.state === '.swap' && file.base < cleanedMin)
+	const doomed = files.filter((file) => file.state === '.swap' && file.base >= cleanedMin)
+	doomed.push(...files.filter((file) => file.state === '.cleaned' || file.state === '.deleted'))
+	doomed.push(...replacedBy(disk, directory, files, swaps))
+	for (const { name } of doomed) disk.removeNow(disk.join(directory, name))
+	if (doomed.length > 0) disk.syncDirectoryNow(directory)
+	for (const { name } of swaps) {
+		const plain = name.slice(0, -'.swap'.length)
 		logger.info('a finished cleaning is put in place', { file: disk.join(directory, plain) })
-		disk.renameNow(disk.join(directory, file.name), disk.join(directory, plain))
-		isChanged = true
+		disk.renameNow(disk.join(directory, name), disk.join(directory, plain))
 	}
-	if (isChanged) {
-		disk.syncDirectoryNow(directory)
-		files = list(disk, directory)
-	}
+	if (swaps.length > 0) disk.syncDirectoryNow(directory)
+	if (doomed.length > 0 || swaps.length > 0) files = list(disk, directory)
 	const bases = files.filter((file) => file.kind === 'log').map((file) => file.base)
 	const hasLog = new Set(bases)
 	const names = new Set<string>()
@@ -77,6 +74,32 @@ export function tidyFolder(disk: Disk, directory: string, logger: Logger): Folde
 	}
 	const snapshots = files.filter((file) => file.kind === 'snapshot').map((file) => file.base)
 	return { bases: bases.sort((a, b) => a - b), names, snapshots }
+}
+
+/** Files in place of segments that the swapped logs were made from and that are still there. */
+function replacedBy(disk: Disk, directory: string, files: readonly Found[], swaps: readonly Found[]): Found[] {
+	const replaced: Found[] = []
+	for (const swap of swaps.filter((file) => file.kind === 'log')) {
+		const end = endOffsetOf(disk, disk.join(directory, swap.name))
+		for (const file of files) {
+			if (file.state !== '' || file.kind === 'snapshot') continue
+			if (file.base >= swap.base && file.base < Math.max(end, swap.base + 1)) replaced.push(file)
+		}
+	}
+	return replaced
+}
+
+/** Offset after the last whole batch of a log file, 0 when it has none. */
+function endOffsetOf(disk: Disk, path: string): number {
+	const file = disk.openNow(path, 'read')
+	try {
+		const scan = new SegmentScan(file, 0, file.sizeNow())
+		let end = 0
+		while (scan.next()) end = lastOffsetOf(scan.bytes, scan.at) + 1
+		return end
+	} finally {
+		file.closeNow()
+	}
 }
 
 export function hasIndexes(files: FolderFiles, base: number): boolean {

@@ -21,6 +21,12 @@ export interface LogConfig {
 	readonly maxMessageBytes: number
 	readonly isCompacted: boolean
 	readonly isDeleted: boolean
+	/** Share of a log below the uncleanable bound that has to be dirty before a pass begins. */
+	readonly minCleanableDirtyRatio: number
+	readonly minCompactionLagMs: number
+	readonly maxCompactionLagMs: number
+	/** How long tombstones and markers stay after the first pass over them. */
+	readonly deleteRetentionMs: number
 	readonly timestampType: 'CreateTime' | 'LogAppendTime'
 	/** How far before and after now a record's time may lie (message.timestamp.before.max.ms and after). */
 	readonly timestampBeforeMaxMs: number
@@ -49,6 +55,10 @@ export const DEFAULT_LOG_CONFIG: LogConfig = {
 	maxMessageBytes: 1_048_588,
 	isCompacted: false,
 	isDeleted: true,
+	minCleanableDirtyRatio: 0.5,
+	minCompactionLagMs: 0,
+	maxCompactionLagMs: Number.POSITIVE_INFINITY,
+	deleteRetentionMs: 86_400_000,
 	timestampType: 'CreateTime',
 	timestampBeforeMaxMs: Number.POSITIVE_INFINITY,
 	timestampAfterMaxMs: Number.POSITIVE_INFINITY,

@@ -43,6 +43,13 @@ export interface LogServices {
 	readonly decompressedBytesMax: number
 	/** A disk operation of a log failed: its dir goes offline. Called at most once a log. */
 	readonly onDiskError: (error: DiskError) => void
+	/** A log's cleaned offset has fallen: the dir's checkpoint is written at once. */
+	readonly onCleanedOffset: () => void
+}
+
+/** A cleaner pass under way; whoever takes segments from under it sets `isAborted`, and it gives up at its next step. */
+export interface CleaningRun {
+	isAborted: boolean
 }
 
 /** How a log begins its life; made by recovery. */
@@ -58,6 +65,11 @@ export interface LogParts {
 }
 
 const SPAN_MAX = 0x7fff_ffff
+
+/** Longest time that a segment stays the active one: what must be compacted in time has to be closed before (KIP-354). */
+function rollMs({ isCompacted, segmentMs, maxCompactionLagMs }: LogConfig): number {
+	return isCompacted && maxCompactionLagMs > 0 ? Math.min(segmentMs, maxCompactionLagMs) : segmentMs
+}
 
 export class LogCore {
 	readonly services: LogServices
@@ -83,6 +95,10 @@ export class LogCore {
 	isClosed = false
 	/** A truncation is under way, over several turns: retention keeps away. */
 	isCutting = false
+	/** Retention keeps away from a log while a pass works on it. */
+	cleaning: CleaningRun | null = null
+	/** All below was compacted; null: the log never was. Its dir's checkpoint has it. */
+	cleanedOffset: number | null = null
 	#jitterMs = 0
 	/** Segments with bytes or index entries that no sync has covered. */
 	readonly #dirty = new Set<Segment>()
@@ -132,8 +148,7 @@ export class LogCore {
 		}
 		this.segments.push(segment)
 		this.#hasNewFiles = true
-		const { segmentJitterMs, segmentMs } = this.config
-		const jitterMax = Math.min(segmentJitterMs, segmentMs)
+		const jitterMax = Math.min(this.config.segmentJitterMs, rollMs(this.config))
 		this.#jitterMs = jitterMax > 0 ? Math.floor(random.next() * jitterMax) : 0
 		return segment
 	}
@@ -147,7 +162,7 @@ export class LogCore {
 		if (active.offsetIndex.isFull || active.timeIndex.isFull) return true
 		const first = active.firstTimestamp
 		const waited = first >= 0 ? maxTimestamp - first : this.services.clock.wallMs() - active.createdMs
-		return waited > this.config.segmentMs - this.#jitterMs
+		return waited > rollMs(this.config) - this.#jitterMs
 	}
 
 	/** Closes the active segment and begins one at `baseOffset` (20.2). The old one is flushed in the background. */
@@ -225,6 +240,14 @@ export class LogCore {
 	setHighWatermark(offset: number): void {
 		this.highWatermark = Math.min(Math.max(offset, this.logStartOffset), this.logEndOffset)
 		this.producers.onHighWatermark(this.highWatermark)
+	}
+
+	/** What is at or above `offset` is about to be cut: a pass gives up, and what was clean there is not any more (21.10). */
+	cutCleaned(offset: number): void {
+		if (this.cleaning !== null) this.cleaning.isAborted = true
+		if (this.cleanedOffset === null || this.cleanedOffset <= offset) return
+		this.cleanedOffset = offset
+		this.services.onCleanedOffset()
 	}
 
 	/** Raises the log start; epochs and snapshots below go. False when it is not above the old one. */

@@ -80,6 +80,7 @@ export class LogLoader {
 				isClean,
 				recoveryPoint: checkpoints.recoveryPoints.get(name) ?? 0,
 				logStartOffset: checkpoints.logStarts.get(name) ?? 0,
+				cleanedOffset: checkpoints.cleaned.get(name) ?? null,
 			})
 			return new PartitionLog(core)
 		} catch (error) {

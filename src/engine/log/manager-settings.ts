@@ -2,6 +2,7 @@
 
 import type { TopicPartition } from '../../base/ids.js'
 import type { DiskError } from '../../runtime/ports.js'
+import type { CleanerSettings } from './cleaner/log-cleaner.js'
 import type { LogConfig } from './log-config.js'
 
 /** Broker settings that the log layer reads, in ms and bytes. Infinity: never. */
@@ -16,6 +17,19 @@ export interface LogManagerSettings {
 	readonly producerExpirationCheckMs: number
 	readonly tailCacheBytes: number
 	readonly decompressedBytesMax: number
+	/** Asked again at each use: all of it may change at run time. */
+	readonly cleaner: () => CleanerSettings
+}
+
+/** Apache Kafka 3.9's defaults. */
+export const DEFAULT_CLEANER_SETTINGS: CleanerSettings = {
+	isEnabled: true,
+	threads: 1,
+	dedupeBufferBytes: 128 * 1024 * 1024,
+	ioBufferBytes: 512 * 1024,
+	loadFactor: 0.9,
+	bytesPerSecondMax: Number.POSITIVE_INFINITY,
+	backoffMs: 15_000,
 }
 
 /** Apache Kafka 3.9's defaults. */
@@ -29,6 +43,7 @@ export const DEFAULT_LOG_SETTINGS: Omit<LogManagerSettings, 'dataDirs'> = {
 	producerExpirationCheckMs: 600_000,
 	tailCacheBytes: 32 * 1024 * 1024,
 	decompressedBytesMax: 64 * 1024 * 1024,
+	cleaner: () => DEFAULT_CLEANER_SETTINGS,
 }
 
 /** What the manager tells its owner. */

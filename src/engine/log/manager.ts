@@ -7,8 +7,9 @@
 import { assert } from '../../base/assert.js'
 import { type PartitionKey, partitionKey, type TopicId, type TopicPartition } from '../../base/ids.js'
 import { errorText, type Logger } from '../../runtime/logger.js'
-import { type Clock, type Disk, DiskError, type HostClaim, type Runtime, type Timer } from '../../runtime/ports.js'
+import { type Clock, type Disk, DiskError, type HostClaim, type Runtime } from '../../runtime/ports.js'
 import { CheckpointError } from './checkpoint.js'
+import { LogCleaner } from './cleaner/log-cleaner.js'
 import { DataDir } from './data-dir.js'
 import { lockDirectory } from './dir-lock.js'
 import { suffixedName } from './folder.js'
@@ -16,10 +17,11 @@ import type { LogConfig } from './log-config.js'
 import type { LogServices } from './log-core.js'
 import { LogLoader } from './log-loader.js'
 import type { LogIdentity, LogManagerEvents, LogManagerSettings, OpenOptions } from './manager-settings.js'
-import { readMetaProperties, writeMetaProperties } from './meta-properties.js'
+import { identityProblem, readMetaProperties, writeMetaProperties } from './meta-properties.js'
 import { PartitionLog } from './partition-log.js'
 import { loadLog } from './recovery.js'
 import { TailCache } from './tail-cache.js'
+import { Timers } from './timers.js'
 import { WriteMode } from './write-mode.js'
 
 /** The data dirs belong to another broker or cluster, or contradict each other (19.14). */
@@ -46,7 +48,8 @@ export class LogManager {
 	readonly #logs = new Map<PartitionKey, Entry>()
 	readonly #creating = new Map<PartitionKey, Promise<PartitionLog>>()
 	readonly #highWatermarks = new Map<string, number>()
-	readonly #timers = new Set<Timer>()
+	readonly #timers: Timers
+	readonly #cleaner: LogCleaner
 	#isClosed = false
 
 	constructor(runtime: Runtime, settings: LogManagerSettings, logger: Logger, events: LogManagerEvents) {
@@ -57,6 +60,12 @@ export class LogManager {
 		this.#settings = settings
 		this.#events = events
 		this.#tails = new TailCache(settings.tailCacheBytes)
+		this.#timers = new Timers(this.#clock)
+		this.#cleaner = new LogCleaner(this.#clock, logger, {
+			logs: () => [...this.#logs.values()].filter(({ dir }) => dir.isOnline).map(({ log }) => log),
+			settings: settings.cleaner,
+			checkpoint: (log) => this.#checkpointCleaned(log.name),
+		})
 		for (const path of settings.dataDirs)
 			this.#dirs.push(new DataDir(this.#disk, this.#disk.absolute(path), this.#logger))
 	}
@@ -100,6 +109,12 @@ export class LogManager {
 		this.#every(this.#settings.producerExpirationCheckMs, () => {
 			for (const { log } of this.#logs.values()) log.expireProducers(this.#clock.wallMs())
 		})
+		this.#cleaner.start()
+	}
+
+	/** Broker settings have changed: the cleaner looks at once. */
+	wakeCleaner(): void {
+		this.#cleaner.wake()
 	}
 
 	/** The log of a partition, null when there is none here. */
@@ -148,12 +163,13 @@ export class LogManager {
 			log.moved(doomed)
 			this.#writeCheckpoint(dir, 'recoveryPoints')
 			this.#writeCheckpoint(dir, 'logStarts')
+			if (log.cleanedOffset !== null) this.#writeCheckpoint(dir, 'cleaned')
 		} catch (error) {
 			this.#failDir(dir, error)
 			return
 		}
 		this.#logger.info('log is deleted', { log: key, folder: doomed })
-		this.#after(log.config.fileDeleteDelayMs, () => this.#removeFolder(doomed))
+		this.#timers.after(log.config.fileDeleteDelayMs, () => this.#removeFolder(doomed))
 	}
 
 	/** High watermark of a partition as its dir's checkpoint had it at start or at the last write; null when unknown. */
@@ -187,8 +203,8 @@ export class LogManager {
 	async close(brokerEpoch: bigint): Promise<string[]> {
 		if (this.#isClosed) return []
 		this.#isClosed = true
-		for (const timer of this.#timers) timer.cancel()
-		this.#timers.clear()
+		this.#timers.close()
+		await this.#cleaner.stop()
 		this.checkpointHighWatermarks()
 		const unflushed: string[] = []
 		for (const dir of this.#dirs) {
@@ -213,6 +229,7 @@ export class LogManager {
 			producerExpirationMs: this.#settings.producerExpirationMs,
 			decompressedBytesMax: this.#settings.decompressedBytesMax,
 			onDiskError: (error) => this.#failDir(dir, error),
+			onCleanedOffset: () => this.#guard(dir, () => this.#writeCheckpoint(dir, 'cleaned')),
 		}
 		this.#services.set(dir, services)
 		const loader = new LogLoader(services, dir, this.#logger)
@@ -229,12 +246,8 @@ export class LogManager {
 			writeMetaProperties(this.#disk, dir.path, { clusterId, brokerId })
 			return
 		}
-		if (meta.clusterId !== null && meta.clusterId !== clusterId) {
-			throw new DataDirMismatchError(`${dir.path} belongs to cluster ${meta.clusterId}, not ${clusterId}`)
-		}
-		if (meta.brokerId !== null && meta.brokerId !== brokerId) {
-			throw new DataDirMismatchError(`${dir.path} belongs to broker ${meta.brokerId}, not ${brokerId}`)
-		}
+		const problem = identityProblem(meta, identity)
+		if (problem !== null) throw new DataDirMismatchError(`${dir.path} ${problem}`)
 	}
 
 	async #create(
@@ -258,6 +271,7 @@ export class LogManager {
 				isClean: true,
 				recoveryPoint: 0,
 				logStartOffset: 0,
+				cleanedOffset: null,
 			})
 			const log = new PartitionLog(core)
 			if (topicId !== null) log.setTopicId(topicId)
@@ -271,19 +285,14 @@ export class LogManager {
 	}
 
 	#fewestPartitions(): DataDir {
-		let best: DataDir | null = null
-		let bestCount = Number.POSITIVE_INFINITY
+		const entries = [...this.#logs.values()]
+		let best: { readonly dir: DataDir; readonly count: number } | null = null
 		for (const dir of this.#dirs) {
-			if (!dir.isOnline) continue
-			let count = 0
-			for (const entry of this.#logs.values()) if (entry.dir === dir) count++
-			if (count < bestCount) {
-				best = dir
-				bestCount = count
-			}
+			const count = entries.filter((entry) => entry.dir === dir).length
+			if (dir.isOnline && (best === null || count < best.count)) best = { dir, count }
 		}
 		if (best === null) throw new DiskError('open', this.#dirs[0]?.path ?? '', 'EIO', 'all data dirs are offline')
-		return best
+		return best.dir
 	}
 
 	async #closeDir(dir: DataDir, brokerEpoch: bigint): Promise<string[]> {
@@ -293,11 +302,8 @@ export class LogManager {
 			try {
 				await log.close()
 			} catch (error) {
-				this.#logger.error('log could not be closed clean', {
-					log: `${log.topic}-${log.partition}`,
-					error: errorText(error),
-				})
-				unflushed.push(`${log.topic}-${log.partition}`)
+				this.#logger.error('log could not be closed clean', { log: log.name, error: errorText(error) })
+				unflushed.push(log.name)
 			}
 		}
 		this.#guard(dir, () => {
@@ -308,10 +314,16 @@ export class LogManager {
 		return unflushed
 	}
 
-	#writeCheckpoint(dir: DataDir, kind: 'recoveryPoints' | 'logStarts'): void {
+	#writeCheckpoint(dir: DataDir, kind: 'recoveryPoints' | 'logStarts' | 'cleaned'): void {
 		const logs = [...this.#logs.values()].filter((entry) => entry.dir === dir).map((entry) => entry.log)
 		if (kind === 'recoveryPoints') dir.writeRecoveryPoints(logs)
-		else dir.writeLogStarts(logs)
+		else if (kind === 'logStarts') dir.writeLogStarts(logs)
+		else dir.writeCleaned(logs)
+	}
+
+	#checkpointCleaned(key: string): void {
+		const dir = this.#logs.get(key as PartitionKey)?.dir
+		if (dir?.isOnline === true) this.#guard(dir, () => this.#writeCheckpoint(dir, 'cleaned'))
 	}
 
 	#checkpoint(kind: 'recoveryPoints' | 'logStarts'): void {
@@ -376,21 +388,8 @@ export class LogManager {
 		})
 	}
 
-	#after(ms: number, job: () => void): void {
-		const timer = this.#clock.after(ms, () => {
-			this.#timers.delete(timer)
-			job()
-		})
-		this.#timers.add(timer)
-	}
-
 	#every(ms: number, job: () => void): void {
-		if (!Number.isFinite(ms)) return
-		const again = (): void => {
-			job()
-			if (!this.#isClosed) this.#after(ms, again)
-		}
-		this.#after(this.#settings.initialTaskDelayMs, again)
+		this.#timers.every(this.#settings.initialTaskDelayMs, ms, job)
 	}
 
 	async #releaseClaims(): Promise<void> {

@@ -29,6 +29,20 @@ export function readMetaProperties(disk: Disk, directory: string): MetaPropertie
 	return { clusterId: values.get('cluster.id') ?? null, brokerId: broker === undefined ? null : Number(broker) }
 }
 
+/** Why data of `meta` is not that of `identity` (19.14); null when it is, or has no owner yet. */
+export function identityProblem(
+	meta: MetaProperties,
+	identity: { readonly clusterId: string; readonly brokerId: number },
+): string | null {
+	if (meta.clusterId !== null && meta.clusterId !== identity.clusterId) {
+		return `belongs to cluster ${meta.clusterId}, not ${identity.clusterId}`
+	}
+	if (meta.brokerId !== null && meta.brokerId !== identity.brokerId) {
+		return `belongs to broker ${meta.brokerId}, not ${identity.brokerId}`
+	}
+	return null
+}
+
 export function writeMetaProperties(
 	disk: Disk,
 	directory: string,

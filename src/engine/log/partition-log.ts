@@ -7,6 +7,8 @@ import type { TopicId } from '../../base/ids.js'
 import type { DiskError } from '../../runtime/ports.js'
 import { Appender, type AppendOutcome, type LeaderAppendOptions } from './append.js'
 import { appendAsFollower, type FollowerOutcome } from './append-follower.js'
+import { type DirtyRange, dirtyRange } from './cleaner/dirty-range.js'
+import { cleanLog, type PassLimits, type PassResult } from './cleaner/pass.js'
 import type { EpochEnd, EpochEntry } from './epoch-cache.js'
 import { writePartitionMetadata } from './folder.js'
 import type { LogConfig } from './log-config.js'
@@ -34,6 +36,11 @@ export class PartitionLog {
 	constructor(core: LogCore) {
 		this.#core = core
 		this.#appender = new Appender(core)
+	}
+
+	/** `topic-partition`. */
+	get name(): string {
+		return this.#core.name
 	}
 
 	get topic(): string {
@@ -111,6 +118,7 @@ export class PartitionLog {
 
 	/** Takes effect at once; index sizes at the next segment. */
 	updateConfig(config: LogConfig): void {
+		if (this.#core.config.isCompacted && !config.isCompacted) this.abortCleaning()
 		this.#core.config = config
 	}
 
@@ -222,6 +230,51 @@ export class PartitionLog {
 	/** Deletes old segments by the topic's rules; returns how many. */
 	applyRetention(): number {
 		return applyRetention(this.#core)
+	}
+
+	/** All below was compacted; null: never. The log manager keeps it in the dir's checkpoint. */
+	get cleanedOffset(): number | null {
+		return this.#core.cleanedOffset
+	}
+
+	set cleanedOffset(offset: number) {
+		this.#core.cleanedOffset = offset
+	}
+
+	/** What compaction may take now (21.2); null while the log is closed, offline or being cut. Throws on damage. */
+	dirtyRange(nowMs: number): DirtyRange | null {
+		const core = this.#core
+		if (core.fencedBy !== null || core.isClosed || core.isCutting || core.cleaning !== null) return null
+		const { logStartOffset, logEndOffset, lastStableOffset, cleanedOffset } = core
+		const { minCleanableDirtyRatio, minCompactionLagMs, maxCompactionLagMs } = core.config
+		return dirtyRange(
+			{
+				segments: core.segments.all,
+				logStartOffset,
+				logEndOffset,
+				lastStableOffset,
+				cleanedOffset,
+				minCleanableDirtyRatio,
+				minCompactionLagMs,
+				maxCompactionLagMs,
+			},
+			nowMs,
+		)
+	}
+
+	/** One pass of compaction, one at a time; see `cleanLog`. `cleanedOffset` is raised; the caller writes the checkpoint. */
+	clean(range: DirtyRange, limits: PassLimits): Promise<PassResult> {
+		return cleanLog(this.#core, range, limits)
+	}
+
+	/** Makes a pass that is under way give up at its next step. */
+	abortCleaning(): void {
+		if (this.#core.cleaning !== null) this.#core.cleaning.isAborted = true
+	}
+
+	/** A disk operation on its files failed: the log and its dir go offline (20.11). */
+	diskFailed(error: DiskError): void {
+		this.#core.fence(error)
 	}
 
 	/** Forgets idle producers (5.16). */

@@ -261,6 +261,15 @@ export class ProducerState {
 		return entries
 	}
 
+	/** What the cleaner must leave of each producer, for its state to be found again in the log (21.4, 21.6). */
+	lastRecords(): Map<bigint, { readonly lastDataOffset: number; readonly producerEpoch: number }> {
+		const last = new Map<bigint, { lastDataOffset: number; producerEpoch: number }>()
+		for (const [id, { lastBatch, epoch }] of this.#producers) {
+			last.set(id, { lastDataOffset: lastBatch?.lastOffset ?? -1, producerEpoch: epoch })
+		}
+		return last
+	}
+
 	/** True when the producer has an open transaction here. */
 	hasOpenTransaction(producerId: bigint): boolean {
 		return (this.#producers.get(producerId)?.transactionFirstOffset ?? -1) >= 0

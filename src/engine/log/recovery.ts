@@ -34,6 +34,8 @@ export interface LoadOptions {
 	/** From the dir's checkpoints, 0 when absent. */
 	readonly recoveryPoint: number
 	readonly logStartOffset: number
+	/** Null when the log was never compacted. */
+	readonly cleanedOffset: number | null
 }
 
 const SPAN_MAX = 0x7fff_ffff
@@ -55,6 +57,7 @@ export async function loadLog(services: LogServices, options: LoadOptions): Prom
 		producers: new ProducerState(),
 		snapshots: new SnapshotFiles(disk, logger, directory, files.snapshots),
 	})
+	core.cleanedOffset = options.cleanedOffset
 	addSegments(core, files)
 	await repairSegments(core, files, options)
 	if (isEpochFileLost) await rebuildEpochs(core)
@@ -98,7 +101,7 @@ async function repairSegments(core: LogCore, files: FolderFiles, options: LoadOp
 		if (!isUnflushed && (segment.size === 0 || hasIndexes(files, segment.baseOffset))) continue
 		if (!isUnflushed) logger.warn('an index is missing, it is made anew', { log: core.name, segment: segment.path })
 		const isWhole = await recoverSegment(core, segment)
-		if (isWhole && !(isUnflushed && hasGapAfter(core, segment))) continue
+		if (isWhole && !(isUnflushed && hasLossAfter(core, segment))) continue
 		for (const later of core.segments.popFrom(segment.baseOffset + 1)) {
 			logger.warn('segment behind the damage is dropped', { log: core.name, segment: later.path })
 			later.abandon()
@@ -109,12 +112,15 @@ async function repairSegments(core: LogCore, files: FolderFiles, options: LoadOp
 }
 
 /**
- * A power loss can take the end of a segment and leave the next one: what follows the gap was never synced, and a reader
- * would pass over the loss. Compaction leaves gaps as well, so compacted topics are let be.
+ * A power loss can take the end of a segment and leave the next one: what follows was never synced, and a reader would
+ * pass over the loss. Compaction leaves such gaps too: a log that ever was compacted keeps them. A follower of a compacted
+ * leader has its gaps inside segments (`append-follower.ts`), but for those that the segment could not span.
  */
-function hasGapAfter(core: LogCore, segment: Segment): boolean {
-	if (core.config.isCompacted) return false
-	return core.segments.endOf(segment, core.producers.endOffset) > core.producers.endOffset
+function hasLossAfter(core: LogCore, segment: Segment): boolean {
+	if (core.config.isCompacted || core.cleanedOffset !== null) return false
+	const end = core.producers.endOffset
+	const next = core.segments.endOf(segment, end)
+	return next > end && next - segment.baseOffset <= SPAN_MAX
 }
 
 /** Reads every batch of `segment`, makes its indexes anew and cuts at the first bad batch. False when it was cut. */

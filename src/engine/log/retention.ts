@@ -31,7 +31,7 @@ function remove(core: LogCore, count: number, reason: string): number {
 
 /** Applies the log-start, size and time rules in that order; returns how many segments went. */
 export function applyRetention(core: LogCore): number {
-	if (core.fencedBy !== null || core.isClosed || core.isCutting) return 0
+	if (core.fencedBy !== null || core.isClosed || core.isCutting || core.cleaning !== null) return 0
 	const { config } = core
 	const byStart = countPrefix(core, (segment, next) => segment !== core.segments.active && next <= core.logStartOffset)
 	let removed = remove(core, byStart, 'log start')

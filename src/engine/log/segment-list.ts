@@ -24,6 +24,13 @@ export class SegmentList {
 		return index < 0 ? null : (this.#segments[index] as Segment)
 	}
 
+	/** Segment with the smallest base at or above `offset`; null when all begin below. */
+	from(offset: number): Segment | null {
+		const floor = this.floorIndex(offset)
+		const isExact = floor >= 0 && (this.#segments[floor] as Segment).baseOffset === offset
+		return this.#segments[isExact ? floor : floor + 1] ?? null
+	}
+
 	floorIndex(offset: number): number {
 		let low = 0
 		let high = this.#segments.length

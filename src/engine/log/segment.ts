@@ -65,8 +65,7 @@ export interface SegmentLimits {
 }
 
 /** One read finds the header of any batch that begins in it: larger than an index interval. */
-const SCAN_BYTES = 8192
-const scanBuffer = Buffer.alloc(SCAN_BYTES)
+const scanBuffer = Buffer.alloc(8192)
 /** Bytes that must be there to know all of {@link BatchPlace}. v0 and v1 messages may be shorter than a v2 header. */
 const PLACE_BYTES = BATCH_HEADER_BYTES
 
@@ -88,7 +87,10 @@ export class Segment {
 	#isCut = false
 	#isGone = false
 
-	/** `size` is that of the `.log` file, 0 for a new one. `createdMs` decides when a segment without times rolls. */
+	/**
+	 * `size` is that of the `.log` file, 0 for a new one. `createdMs` decides when a segment without times rolls. `suffix`
+	 * ends all names of one that is not in place yet (19.2).
+	 */
 	constructor(
 		disk: Disk,
 		directory: string,
@@ -96,14 +98,15 @@ export class Segment {
 		size: number,
 		limits: SegmentLimits,
 		createdMs: number,
+		suffix = '',
 	) {
 		const stem = disk.join(directory, segmentName(baseOffset))
 		this.#disk = disk
 		this.baseOffset = baseOffset
-		this.path = `${stem}.log`
-		this.offsetIndex = new OffsetIndex(disk, `${stem}.index`, baseOffset, limits.segmentIndexBytes)
-		this.timeIndex = new TimeIndex(disk, `${stem}.timeindex`, baseOffset, limits.segmentIndexBytes)
-		this.txnIndex = new TxnIndex(disk, `${stem}.txnindex`)
+		this.path = `${stem}.log${suffix}`
+		this.offsetIndex = new OffsetIndex(disk, `${stem}.index${suffix}`, baseOffset, limits.segmentIndexBytes)
+		this.timeIndex = new TimeIndex(disk, `${stem}.timeindex${suffix}`, baseOffset, limits.segmentIndexBytes)
+		this.txnIndex = new TxnIndex(disk, `${stem}.txnindex${suffix}`)
 		this.createdMs = createdMs
 		this.#size = size
 		this.#sinceIndex = -1
@@ -188,6 +191,15 @@ export class Segment {
 	 * position, when given); null when the segment has none.
 	 */
 	find(offset: number, from = -1): BatchPlace | null {
+		if (this.#size === 0) return null
+		const wasOpen = this.#file !== null
+		const place = this.#search(offset, from)
+		// Passed over, as at a gap that compaction left: no descriptor stays behind.
+		if (place === null && !wasOpen) this.close()
+		return place
+	}
+
+	#search(offset: number, from: number): BatchPlace | null {
 		let position = from >= 0 ? from : this.#indexed(this.offsetIndex.lookup(offset))
 		const file = this.file()
 		while (position < this.#size) {
@@ -244,9 +256,8 @@ export class Segment {
 
 	/** Makes offset and time index anew from the batches' headers; the log itself is trusted. Throws {@link SegmentDamage}. */
 	rebuildIndexes(limits: SegmentLimits): void {
-		const size = this.#size
 		const places: BatchPlace[] = []
-		for (let at = 0; at < size; ) {
+		for (let at = 0; at < this.#size; ) {
 			const place = this.placeAt(at)
 			if (place === null) throw new SegmentDamage(this.path, at, 'batch is cut')
 			places.push(place)
@@ -368,8 +379,7 @@ export class Segment {
 
 	/** From the closing entry of the time index; after a cut, or without any entry, from the batches behind it too. */
 	#loadMaxTimestamp(): number {
-		const last = this.timeIndex.lastEntry()
-		let { timestamp, offset } = last
+		let { timestamp, offset } = this.timeIndex.lastEntry()
 		if (this.#isCut || timestamp < 0) {
 			let position = this.offsetIndex.lookup(offset)
 			while (position < this.#size) {

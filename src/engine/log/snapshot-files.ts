@@ -87,6 +87,11 @@ export class SnapshotFiles {
 		for (const at of this.#offsets.filter((one) => one < offset)) this.#remove(at)
 	}
 
+	/** Drops the one at `offset`, if there is one: the segment that began there is merged into another. */
+	remove(offset: number): void {
+		if (this.#offsets.includes(offset)) this.#remove(offset)
+	}
+
 	removeAll(): void {
 		for (const at of [...this.#offsets]) this.#remove(at)
 	}

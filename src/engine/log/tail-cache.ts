@@ -209,6 +209,11 @@ export class LogTail {
 		return true
 	}
 
+	/** Drops what begins below `offset`: the log has other bytes there now. */
+	dropBelow(offset: number): void {
+		while (this.startOffset < offset && this.dropOldest());
+	}
+
 	/** Empties it: the log was truncated or closed. */
 	clear(): void {
 		while (this.dropOldest());

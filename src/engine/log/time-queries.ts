@@ -41,9 +41,12 @@ function letGo(core: LogCore, segment: Segment): void {
  * is none. The caller holds the answer against the reader's bound (10.2). Throws on damage and disk errors.
  */
 export async function offsetForTimestamp(core: LogCore, timestamp: number): Promise<TimedOffset | null> {
-	for (const segment of [...core.segments.all]) {
-		// Retention may have taken it while an earlier one was read.
-		if (segment.isGone) continue
+	// By base offset: retention or compaction may take segments while one is read.
+	let base = Number.NEGATIVE_INFINITY
+	for (;;) {
+		const segment = core.segments.from(base)
+		if (segment === null) return null
+		base = segment.baseOffset + 1
 		if (segment.maxTimestamp < timestamp) {
 			letGo(core, segment)
 			continue
@@ -60,11 +63,15 @@ export async function offsetForTimestamp(core: LogCore, timestamp: number): Prom
 				letGo(core, segment)
 				return found
 			}
-			if (segment.isGone) break
+			if (segment.isGone) {
+				// One that was made from it may stand there, and begin earlier: its rest is looked for in that one.
+				base = core.segments.floor(segment.baseOffset)?.baseOffset ?? segment.baseOffset
+				break
+			}
 			position = place.position + place.bytes
 		}
+		letGo(core, segment)
 	}
-	return null
 }
 
 /** First record that has the log's largest timestamp (-3, KIP-734); null when no record has a time. */

@@ -33,6 +33,7 @@ export function discardSegments(core: LogCore, segments: readonly Segment[], isD
 /** Drops everything at or above `offset`. A cut inside a batch takes the whole batch. */
 export async function truncateTo(core: LogCore, offset: number): Promise<void> {
 	if (offset >= core.logEndOffset) return
+	core.cutCleaned(offset)
 	if (offset < core.segments.first.baseOffset) {
 		await truncateFullyAndStartAt(core, offset)
 		return
@@ -52,6 +53,7 @@ export async function truncateTo(core: LogCore, offset: number): Promise<void> {
 
 /** Drops everything and begins anew at `offset`. */
 export async function truncateFullyAndStartAt(core: LogCore, offset: number): Promise<void> {
+	core.cutCleaned(offset)
 	core.tail.clear()
 	discardSegments(core, core.segments.popFrom(0), false)
 	core.openSegment(offset)
@@ -66,6 +68,7 @@ export async function truncateFullyAndStartAt(core: LogCore, offset: number): Pr
  * the batch's base, the log start stays.
  */
 export function beginInsideBatch(core: LogCore, baseOffset: number): void {
+	core.cutCleaned(baseOffset)
 	core.tail.clear()
 	discardSegments(core, core.segments.popFrom(0), false)
 	core.snapshots.removeAll()
@@ -77,6 +80,7 @@ export function beginInsideBatch(core: LogCore, baseOffset: number): void {
 }
 
 async function afterCut(core: LogCore, end: number): Promise<void> {
+	core.cutCleaned(end)
 	core.logEndOffset = end
 	core.logStartOffset = Math.min(core.logStartOffset, end)
 	core.recoveryPoint = Math.min(core.recoveryPoint, end)
