@@ -26,17 +26,31 @@ export class CheckpointError extends Error {
 
 /** Replaces `path` by `content` so that after a crash either the old or the new content is there, whole. */
 export function replaceFile(disk: Disk, directory: string, name: string, content: string): void {
+	replaceUnsynced(disk, directory, name, content, true)
+	disk.syncDirectoryNow(directory)
+}
+
+/**
+ * The same, as far as a crash of the process goes; a loss of power may take either content, or leave nonsense. With
+ * `isContentSynced` it leaves the old file or the new one.
+ */
+export function replaceUnsynced(
+	disk: Disk,
+	directory: string,
+	name: string,
+	content: string,
+	isContentSynced: boolean,
+): void {
 	const path = disk.join(directory, name)
 	const temporary = `${path}.tmp`
 	const file = disk.openNow(temporary, 'fresh')
 	try {
 		file.writeNow([Buffer.from(content)], 0)
-		file.syncNow()
+		if (isContentSynced) file.syncNow()
 	} finally {
 		file.closeNow()
 	}
 	disk.renameNow(temporary, path)
-	disk.syncDirectoryNow(directory)
 }
 
 /** Content of a small file, or null when it is not there. */
@@ -111,7 +125,53 @@ export function readEpochCheckpoint(disk: Disk, directory: string): EpochEntry[]
 	})
 }
 
-export function writeEpochCheckpoint(disk: Disk, directory: string, entries: readonly EpochEntry[]): void {
-	const lines = ['0', String(entries.length), ...entries.map((entry) => `${entry.epoch} ${entry.startOffset}`)]
-	replaceFile(disk, directory, EPOCH_FILE, `${lines.join('\n')}\n`)
+/**
+ * `leader-epoch-checkpoint` of a log. Every change is written at once and synced with the log's next flush: what a loss of
+ * power takes before, recovery reads from the batches again. Thousands of partitions that change their leader would
+ * otherwise wait for as many syncs.
+ */
+export class EpochFile {
+	/** Changes when the folder is renamed. */
+	directory: string
+	readonly #disk: Disk
+	#isUnsynced = false
+	/** What the file holds; null when that is not known. */
+	#content: string | null = null
+
+	constructor(disk: Disk, directory: string) {
+		this.#disk = disk
+		this.directory = directory
+	}
+
+	/** The file was read, and held these. */
+	holds(entries: readonly EpochEntry[]): void {
+		this.#content = textOf(entries)
+	}
+
+	/** Writes the file, unless it holds these already: a leader that comes back in its own epoch changes nothing. */
+	write(entries: readonly EpochEntry[]): void {
+		const content = textOf(entries)
+		if (content === this.#content) return
+		this.#content = null
+		replaceUnsynced(this.#disk, this.directory, EPOCH_FILE, content, false)
+		this.#content = content
+		this.#isUnsynced = true
+	}
+
+	/** What was written is on stable storage when it settles. */
+	async sync(): Promise<void> {
+		if (!this.#isUnsynced) return
+		this.#isUnsynced = false
+		const file = this.#disk.openNow(this.#disk.join(this.directory, EPOCH_FILE), 'write')
+		try {
+			await file.sync()
+		} finally {
+			file.closeNow()
+		}
+		this.#disk.syncDirectoryNow(this.directory)
+	}
+}
+
+function textOf(entries: readonly EpochEntry[]): string {
+	return ['0', String(entries.length), ...entries.map((entry) => `${entry.epoch} ${entry.startOffset}`), ''].join('\n')
 }

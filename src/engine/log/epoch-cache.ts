@@ -49,11 +49,19 @@ export class EpochCache {
 
 	/** Drops epochs that begin at or above `endOffset`. */
 	truncateFromEnd(endOffset: number): void {
+		if (this.forgetFromEnd(endOffset)) this.#save(this.#entries)
+	}
+
+	/**
+	 * The same in memory alone. At a start an epoch that begins at the end, without a record, is dropped (20.10); its leader
+	 * most often comes back in it, and the file need not be written twice for that.
+	 */
+	forgetFromEnd(endOffset: number): boolean {
 		let keep = this.#entries.length
 		while (keep > 0 && (this.#entries[keep - 1] as EpochEntry).startOffset >= endOffset) keep--
-		if (keep === this.#entries.length) return
+		const isChanged = keep < this.#entries.length
 		this.#entries.length = keep
-		this.#save(this.#entries)
+		return isChanged
 	}
 
 	/** Drops epochs that begin at or below `startOffset`, but keeps the last of them as beginning there. */

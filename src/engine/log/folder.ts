@@ -6,7 +6,7 @@
 import { parsePartitionKey, type TopicId, type TopicPartition } from '../../base/ids.js'
 import type { Logger } from '../../runtime/logger.js'
 import type { Disk } from '../../runtime/ports.js'
-import { CheckpointError, readTextFile, replaceFile } from './checkpoint.js'
+import { CheckpointError, readTextFile, replaceUnsynced } from './checkpoint.js'
 import { SegmentScan } from './scan.js'
 import { lastOffsetOf, segmentName } from './segment.js'
 
@@ -118,7 +118,8 @@ export function readPartitionMetadata(disk: Disk, directory: string): TopicId | 
 }
 
 export function writePartitionMetadata(disk: Disk, directory: string, topicId: TopicId): void {
-	replaceFile(disk, directory, METADATA_FILE, `version: 0\ntopic_id: ${topicId}\n`)
+	// Its name becomes durable with those of the log's other files, at the first flush.
+	replaceUnsynced(disk, directory, METADATA_FILE, `version: 0\ntopic_id: ${topicId}\n`, true)
 }
 
 /** What the name of a folder in a data dir says. */

@@ -19,6 +19,7 @@ import {
 } from '../../protocol/records/batch.js'
 import type { Logger } from '../../runtime/logger.js'
 import { type Clock, type Disk, DiskError, type Random } from '../../runtime/ports.js'
+import type { EpochFile } from './checkpoint.js'
 import type { EpochCache } from './epoch-cache.js'
 import type { LogConfig } from './log-config.js'
 import { markerOf } from './marker.js'
@@ -60,6 +61,7 @@ export interface LogParts {
 	readonly config: LogConfig
 	readonly topicId: TopicId | null
 	readonly epochs: EpochCache
+	readonly epochFile: EpochFile
 	readonly producers: ProducerState
 	readonly snapshots: SnapshotFiles
 }
@@ -102,6 +104,7 @@ export class LogCore {
 	#jitterMs = 0
 	/** Segments with bytes or index entries that no sync has covered. */
 	readonly #dirty = new Set<Segment>()
+	readonly #epochFile: EpochFile
 	/** Files were made whose names are not durable yet. */
 	#hasNewFiles = false
 	#flushing: Promise<void> = Promise.resolve()
@@ -114,6 +117,7 @@ export class LogCore {
 		this.config = parts.config
 		this.topicId = parts.topicId
 		this.epochs = parts.epochs
+		this.#epochFile = parts.epochFile
 		this.producers = parts.producers
 		this.snapshots = parts.snapshots
 		this.tail = services.tails.tail()
@@ -208,6 +212,12 @@ export class LogCore {
 		this.tail.add(bytes, firstOffset, this.logEndOffset)
 	}
 
+	/** The folder was renamed; files that are open stay open. */
+	moved(directory: string): void {
+		this.directory = directory
+		this.#epochFile.directory = directory
+	}
+
 	/** Ends a segment's indexes; what that writes is covered by the next flush. */
 	seal(segment: Segment): void {
 		segment.seal()
@@ -293,6 +303,7 @@ export class LogCore {
 				if (segment !== this.segments.active) segment.close()
 			}
 			if (hasNewFiles) this.services.disk.syncDirectoryNow(this.directory)
+			await this.#epochFile.sync()
 		} catch (error) {
 			if (!(error instanceof DiskError)) throw error
 			if (this.isClosed) return

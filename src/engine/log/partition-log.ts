@@ -312,7 +312,7 @@ export class PartitionLog {
 
 	/** The folder was renamed (for deletion): files that are open stay open. */
 	moved(directory: string): void {
-		this.#core.directory = directory
+		this.#core.moved(directory)
 		this.#core.snapshots.moved(directory)
 	}
 }

@@ -12,8 +12,8 @@ import {
 	batchMagic,
 	CONTROL_BIT,
 } from '../../protocol/records/batch.js'
-import { CheckpointError, readEpochCheckpoint, writeEpochCheckpoint } from './checkpoint.js'
-import { EpochCache } from './epoch-cache.js'
+import { CheckpointError, EpochFile, readEpochCheckpoint } from './checkpoint.js'
+import { EpochCache, type EpochEntry } from './epoch-cache.js'
 import { type FolderFiles, hasIndexes, readPartitionMetadata, tidyFolder } from './folder.js'
 import type { LogConfig } from './log-config.js'
 import { LogCore, type LogServices } from './log-core.js'
@@ -46,7 +46,7 @@ export async function loadLog(services: LogServices, options: LoadOptions): Prom
 	const { directory } = options
 	const files = tidyFolder(disk, directory, logger)
 	const topicId: TopicId | null = readPartitionMetadata(disk, directory)
-	const { epochs, isEpochFileLost } = loadEpochs(services, directory)
+	const { epochs, epochFile, isEpochFileLost } = loadEpochs(services, directory)
 	const core = new LogCore(services, {
 		topic: options.topic,
 		partition: options.partition,
@@ -54,6 +54,7 @@ export async function loadLog(services: LogServices, options: LoadOptions): Prom
 		config: options.config,
 		topicId,
 		epochs,
+		epochFile,
 		producers: new ProducerState(),
 		snapshots: new SnapshotFiles(disk, logger, directory, files.snapshots),
 	})
@@ -69,16 +70,23 @@ export async function loadLog(services: LogServices, options: LoadOptions): Prom
 	return core
 }
 
-function loadEpochs(services: LogServices, directory: string): { epochs: EpochCache; isEpochFileLost: boolean } {
-	const save = (entries: Parameters<typeof writeEpochCheckpoint>[2]): void =>
-		writeEpochCheckpoint(services.disk, directory, entries)
+interface LoadedEpochs {
+	readonly epochs: EpochCache
+	readonly epochFile: EpochFile
+	readonly isEpochFileLost: boolean
+}
+
+function loadEpochs(services: LogServices, directory: string): LoadedEpochs {
+	const epochFile = new EpochFile(services.disk, directory)
+	const save = (entries: readonly EpochEntry[]): void => epochFile.write(entries)
 	try {
 		const entries = readEpochCheckpoint(services.disk, directory)
-		return { epochs: new EpochCache(entries ?? [], save), isEpochFileLost: entries === null }
+		if (entries !== null) epochFile.holds(entries)
+		return { epochs: new EpochCache(entries ?? [], save), epochFile, isEpochFileLost: entries === null }
 	} catch (error) {
 		if (!(error instanceof CheckpointError)) throw error
 		services.logger.warn('leader epochs are damaged, they are read from the log', { error: error.message })
-		return { epochs: new EpochCache([], save), isEpochFileLost: true }
+		return { epochs: new EpochCache([], save), epochFile, isEpochFileLost: true }
 	}
 }
 
@@ -252,7 +260,8 @@ function settle(core: LogCore, options: LoadOptions): void {
 	core.logStartOffset = Math.max(options.logStartOffset, segments.first.baseOffset)
 	core.highWatermark = core.logStartOffset
 	core.recoveryPoint = options.isClean ? end : Math.min(options.recoveryPoint, end)
-	core.epochs.truncateFromEnd(end)
+	core.epochs.truncateFromEnd(end + 1)
+	core.epochs.forgetFromEnd(end)
 	core.epochs.truncateFromStart(core.logStartOffset)
 	core.snapshots.removeAbove(end)
 	core.snapshots.removeStray(new Set(segments.all.map((segment) => segment.baseOffset)))

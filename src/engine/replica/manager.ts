@@ -11,6 +11,7 @@ import { errorText, type Logger } from '../../runtime/logger.js'
 import type { Clock } from '../../runtime/ports.js'
 import type { BrokerConfig } from '../config.js'
 import type { LogManager } from '../log/manager.js'
+import { Slices } from '../log/scan.js'
 import type { MetadataCache, UpdateMetadataRequest } from '../metadata/cache.js'
 import type { ConfigStore } from '../metadata/config-store.js'
 import { logConfigOf } from './log-settings.js'
@@ -105,11 +106,15 @@ export class ReplicaManager {
 		}
 		this.#controllerEpoch = request.controllerEpoch
 		const topics = []
+		// Thousands of partitions at once: logs are made and roles taken in slices, so that the loop (and the session) lives.
+		const slices = new Slices(this.#parts.clock)
 		for (const topic of request.topicStates ?? []) {
 			const topicId = topic.topicId ?? ZERO_TOPIC_ID
 			const partitionErrors = []
 			for (const order of topic.partitionStates) {
-				const errorCode = await this.#apply(topic.topicName, topicId, order)
+				if (slices.isOver) await slices.giveWay()
+				const isOld = request.controllerEpoch < this.#controllerEpoch
+				const errorCode = isOld ? ERROR.STALE_CONTROLLER_EPOCH : await this.#apply(topic.topicName, topicId, order)
 				partitionErrors.push({ partitionIndex: order.partitionIndex, errorCode })
 			}
 			topics.push({ topicId, partitionErrors })

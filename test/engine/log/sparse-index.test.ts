@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
 	CheckpointError,
+	EpochFile,
 	readEpochCheckpoint,
 	readOffsetCheckpoint,
-	writeEpochCheckpoint,
 	writeOffsetCheckpoint,
 } from '../../../src/engine/log/checkpoint.js'
 import { EpochCache, type EpochEntry } from '../../../src/engine/log/epoch-cache.js'
@@ -171,7 +171,7 @@ test('19.10 19.12 checkpoints come back, topics with dashes and dots too; damage
 	writeOffsetCheckpoint(store, '/d', 'recovery-point-offset-checkpoint', offsets)
 	expect(readOffsetCheckpoint(store, '/d', 'recovery-point-offset-checkpoint')).toEqual(offsets)
 	expect(readOffsetCheckpoint(store, '/d', 'absent').size).toBe(0)
-	writeEpochCheckpoint(store, '/d', [
+	new EpochFile(store, '/d').write([
 		{ epoch: 0, startOffset: 0 },
 		{ epoch: 2, startOffset: 60 },
 	])
@@ -188,22 +188,44 @@ test('19.10 19.12 checkpoints come back, topics with dashes and dots too; damage
 test('19.13 a crash at any operation of a replacement leaves the old or the new content', () => {
 	for (let at = 0; ; at++) {
 		const store = disk()
-		writeEpochCheckpoint(store, '/d', [{ epoch: 1, startOffset: 1 }])
+		const write = (offsets: [string, number][]): void => writeOffsetCheckpoint(store, '/d', 'points', new Map(offsets))
+		write([['a-0', 1]])
 		store.crashAfterOperations = at
 		let isDone = false
 		try {
-			writeEpochCheckpoint(store, '/d', [
-				{ epoch: 1, startOffset: 1 },
-				{ epoch: 2, startOffset: 9 },
+			write([
+				['a-0', 1],
+				['b-0', 9],
 			])
 			isDone = true
 		} catch {
 			// The crash.
 		}
 		store.restart('power', () => 0.5)
-		expect([1, 2]).toContain(readEpochCheckpoint(store, '/d')?.length)
+		expect([1, 2]).toContain(readOffsetCheckpoint(store, '/d', 'points').size)
 		if (!isDone) continue
-		expect(readEpochCheckpoint(store, '/d')?.length).toBe(2)
+		expect(readOffsetCheckpoint(store, '/d', 'points').size).toBe(2)
 		return
 	}
+})
+
+test('19.13 epochs are durable once synced, and the same ones are not written again', async () => {
+	const store = disk()
+	store.syncDirectoryNow('/')
+	const file = new EpochFile(store, '/d')
+	const entries = [{ epoch: 1, startOffset: 1 }]
+	file.write(entries)
+	await file.sync()
+	const before = store.operations
+	file.write([{ epoch: 1, startOffset: 1 }])
+	await file.sync()
+	expect(store.operations).toBe(before)
+	store.restart('power', () => 0)
+	expect(readEpochCheckpoint(store, '/d')).toEqual(entries)
+	const again = new EpochFile(store, '/d')
+	again.holds(entries)
+	again.write(entries)
+	expect(store.operations).toBeLessThan(before + 10)
+	again.write([])
+	expect(readEpochCheckpoint(store, '/d')).toEqual([])
 })

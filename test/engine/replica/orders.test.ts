@@ -228,3 +228,21 @@ describe('a leader elsewhere', () => {
 		expect((await send(connection, 'told', batchOf(['still ours']))).errorCode).toBe(0)
 	})
 })
+
+describe('an order of very many partitions', () => {
+	it('is carried out in slices: the loop, and with it the session, lives', async () => {
+		update([], [])
+		const before = [...broker.broker.replicas.partitions].length
+		const seen = new Set<number>()
+		let isOver = false
+		const watch = (): void => {
+			seen.add([...broker.broker.replicas.partitions].length - before)
+			if (!isOver) setImmediate(watch)
+		}
+		setImmediate(watch)
+		await makeTopic(connection, 'wide', 400)
+		isOver = true
+		expect([...broker.broker.replicas.partitions].length - before).toBe(400)
+		expect([...seen].filter((count) => count > 0 && count < 400).length).toBeGreaterThan(10)
+	}, 60_000)
+})
