@@ -215,9 +215,19 @@ function readOps(reader: JuteReader, body: (type: number) => JuteType<unknown> |
 	}
 }
 
-/** Reads a multi's operations. {@link JuteError} for one that may not stand there. */
+/**
+ * Reads a multi's operations. {@link JuteError} for one that may not stand there; as Apache's reader has it, also for a
+ * create with flags of a TTL, or unknown ones, which alone would get their own codes. Here, unlike alone, the container's
+ * flag makes a container.
+ */
 export function readMulti(reader: JuteReader): MultiOp[] {
-	return readOps(reader, (type) => MULTI_BODIES[type]) as MultiOp[]
+	const ops = readOps(reader, (type) => MULTI_BODIES[type]) as MultiOp[]
+	return ops.map((op) => {
+		if (op.type !== OP.create && op.type !== OP.create2) return op
+		const { flags } = op.body
+		if (flags < FLAG.persistent || flags > FLAG.container) throw new JuteError(`flags ${flags} in a multi`)
+		return flags === FLAG.container ? { ...op, type: OP.createContainer } : op
+	})
 }
 
 export function readMultiRead(reader: JuteReader): MultiReadOp[] {

@@ -6,10 +6,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import * as net from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { nodeRuntime } from '../../src/runtime/node-runtime.js'
+import { startZkServer } from '../../src/zk/server/server.js'
 import { HAS_JAVA, javaTool, peers } from '../helpers/peers.js'
 import { CLI, Cleanup, isInstalled, run, startBrokerProcess } from '../helpers/processes.js'
 import { until } from '../helpers/until.js'
 import { zooKeeperContract } from '../zk/contract.js'
+import { transcript } from '../zk/differential.js'
 
 /** A port that was free a moment ago. */
 function freePort(): Promise<number> {
@@ -47,6 +50,38 @@ describe.skipIf(!HAS_JAVA)('Apache ZooKeeper keeps our contract', () => {
 			return { address: `127.0.0.1:${port}`, stop: async () => void (await peers(['stop', folder])) }
 		},
 	})
+})
+
+/** Scripts of random operations; `KCLI_ZK_SCRIPTS` plays more. */
+const SCRIPTS = Number(process.env['KCLI_ZK_SCRIPTS'] ?? 120)
+const STEPS = 60
+const LANES = 4
+
+describe.skipIf(!HAS_JAVA)('random scripts of three clients', () => {
+	const cleanup = new Cleanup()
+	afterAll(() => cleanup.run())
+
+	it(`${SCRIPTS} of ${STEPS} steps: our server and Apache ZooKeeper answer and tell events alike`, async () => {
+		const folder = cleanup.folder()
+		const port = await freePort()
+		cleanup.add(() => peers(['stop', folder]))
+		await peers(['zk', folder, String(port)])
+		await until('it serves', async () => (await word(port, 'srvr')).includes('Mode: standalone'), 30_000)
+		const ours = await startZkServer(nodeRuntime(), { host: '127.0.0.1', port: 0, dataDir: cleanup.folder() })
+		cleanup.add(() => ours.stop())
+		const lane = async (first: number): Promise<void> => {
+			for (let seed = first; seed < SCRIPTS; seed += LANES) {
+				const [mine, theirs] = await Promise.all(
+					[ours.address, `127.0.0.1:${port}`].map((address) => transcript(address, seed, STEPS)),
+				)
+				// The first line that differs, with what led to it.
+				const at = (mine as string[]).findIndex((line, i) => line !== theirs?.[i])
+				if (at < 0) expect(mine?.length).toBe(theirs?.length)
+				else expect({ seed, lines: mine?.slice(0, at + 1) }).toEqual({ seed, lines: theirs?.slice(0, at + 1) })
+			}
+		}
+		await Promise.all(Array.from({ length: LANES }, (_, first) => lane(first)))
+	}, 600_000)
 })
 
 describe.skipIf(!HAS_JAVA || !isInstalled('kcat'))('our broker on Apache ZooKeeper', () => {

@@ -66,6 +66,19 @@ export function contractMultiAndWatches(contract: Contract): void {
 				expect(await zk.events()).toEqual([])
 			},
 		)
+		promise(
+			'flags of a TTL or unknown ones are unreadable; the container flag makes a container',
+			async ({ root, zk }) => {
+				for (const flags of [FLAG.persistentTtl, FLAG.persistentSequentialTtl, 9]) {
+					expect((await zk.multi([createOp(`${root}/x`, flags)])).err).toBe(ERR.marshalling)
+				}
+				const { results } = await zk.multi([createOp(`${root}/c`, FLAG.container, 'x')])
+				expect(results.map(({ type }) => type)).toEqual([OP.create2])
+				expect((await zk.multi([checkOp(`${root}/.`, -1)])).results).toEqual([
+					{ type: OP.error, err: ERR.badArguments },
+				])
+			},
+		)
 		promise('empty is legal; a read inside is not', async ({ root, zk }) => {
 			expect(await zk.multi([])).toEqual({ err: 0, results: [] })
 			const frame = await zk.request(OP.multi, (writer) => {
@@ -199,6 +212,17 @@ export function contractMultiAndWatches(contract: Contract): void {
 			expect(await watchType(OP.removeWatches, 3)).toBe(0)
 			await zk.set(root, 'x', -1)
 			expect(await zk.events()).toEqual([])
+		})
+		promise('of two persistent ones on a path the last counts', async ({ root, zk }) => {
+			const watch = (mode: number) =>
+				zk.request(OP.addWatch, (writer) => addWatchRequest.write(writer, { path: root, mode }))
+			await watch(0)
+			await watch(1)
+			await zk.create(`${root}/a`)
+			expect(await zk.events()).toEqual([`created ${root}/a`])
+			await watch(0)
+			await zk.create(`${root}/b`)
+			expect(await zk.events()).toEqual([`children ${root}`])
 		})
 		promise('die with the connection, also when the session is taken up again', async ({ address, root, zk }) => {
 			await zk.get(root, true)

@@ -45,6 +45,12 @@ export function contractNodes(contract: Contract): void {
 			expect([after.cversion, after.numChildren, after.version]).toEqual([before.cversion + 1, 1, before.version])
 			expect([after.pzxid, after.mzxid]).toEqual([stat.czxid, before.mzxid])
 		})
+		promise('of a container: what the flags say of a session does not count', async ({ root, zk }) => {
+			const body = { path: `${root}/c`, data: null, acl: OPEN, flags: FLAG.ephemeral }
+			const { err, value } = await zk.call(OP.createContainer, createRequest, body, createReply2)
+			expect([err, value?.path, value?.stat.ephemeralOwner]).toEqual([0, `${root}/c`, 0n])
+			expect((await zk.create(`${root}/c/child`)).err).toBe(0)
+		})
 		promise('with null data keeps null, with empty data empty', async ({ root, zk }) => {
 			await zk.create(`${root}/null`, null)
 			await zk.create(`${root}/empty`, '')

@@ -48,9 +48,11 @@ export function checkCreate(context: WriteContext, type: number, body: CreateBod
 	if (!isValidPath(path)) return ERR.badArguments
 	if (tree.get(path) !== undefined) return ERR.nodeExists
 	if (parent.owner !== 0n) return ERR.noChildrenForEphemerals
-	const isEphemeral = flags === FLAG.ephemeral || flags === FLAG.ephemeralSequential
+	// The operation makes a container, not the flag: a plain create with it is a plain node, as in Apache.
+	const isContainer = type === OP.createContainer
+	const isEphemeral = !isContainer && (flags === FLAG.ephemeral || flags === FLAG.ephemeralSequential)
 	let nodeKind: NodeKind = NODE_KIND.plain
-	if (flags === FLAG.container) nodeKind = NODE_KIND.container
+	if (isContainer) nodeKind = NODE_KIND.container
 	else if (isTtl) nodeKind = NODE_KIND.ttl
 	return {
 		kind: 'create',
@@ -70,7 +72,8 @@ function checkTtl(context: WriteContext, type: number, body: CreateBody, isTtl: 
 		const ttl = type === OP.createTtl ? (body.ttl ?? 0) : 0
 		return ttl >= 1 && ttl <= TTL_MAX ? ERR.ok : ERR.badArguments
 	}
-	return type === OP.createTtl && (body.ttl ?? 0) >= 0 ? ERR.badArguments : ERR.ok
+	// Apache lets a negative time pass here, and ends when it applies it.
+	return type === OP.createTtl ? ERR.badArguments : ERR.ok
 }
 
 export function checkDelete(context: WriteContext, path: string, version: number): TreeChange | number {
@@ -118,6 +121,7 @@ export function checkSetAcl(
 
 /** A multi's check: 0 when the node is there, readable and at `version`. */
 export function checkVersion(context: WriteContext, path: string, version: number): number {
+	if (!isValidPath(path)) return ERR.badArguments
 	const node = context.tree.get(path)
 	if (node === undefined) return ERR.noNode
 	if (!isAllowed(node.acl, PERM.read, context.identities)) return ERR.noAuth

@@ -45,7 +45,9 @@ export class WatchTable<W> {
 		this.#add(this.#child, path, watcher, 'persistent')
 	}
 
+	/** Of two persistent watches on a path the last one counts, as in Apache. */
 	addRecursive(path: string, watcher: W): void {
+		if (this.#child.get(path)?.get(watcher) === 'persistent') this.#drop(this.#child, path, watcher)
 		this.#add(this.#data, path, watcher, 'recursive')
 	}
 
