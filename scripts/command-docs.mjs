@@ -62,6 +62,7 @@ function section(command) {
 }
 
 function usage(command) {
+	if (typeof command.usage === 'string') return `kcli ${filled(command, command.usage)}`
 	const args = Object.values(command.args ?? {}).map(({ name, required }, i, all) => {
 		const more = command.strict === false && i === all.length - 1 ? '...' : ''
 		return required ? `${name.toUpperCase()}${more}` : `[${name.toUpperCase()}${more}]`

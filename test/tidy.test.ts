@@ -150,6 +150,9 @@ const ENGINE_FOR_CLI = [
 	'engine/log/dump',
 	'engine/log/dir-lock',
 	'engine/log/manager',
+	'engine/log/verify/dir-check',
+	'engine/log/verify/finding',
+	'engine/log/verify/partition-check',
 ]
 
 function problemOf(each: Import): string | null {
