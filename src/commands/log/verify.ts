@@ -10,8 +10,8 @@ export default class LogVerify extends BaseCommand {
 	static override usage = '<%= command.id %> PARTITION... [FLAGS]'
 	static override examples = [
 		'<%= config.bin %> <%= command.id %> .kcli-data',
-		'<%= config.bin %> <%= command.id %> orders:0 --data-dir /var/lib/kafka',
-		'<%= config.bin %> <%= command.id %> /var/lib/kafka --json --jobs 8 || alert',
+		'<%= config.bin %> <%= command.id %> orders:0 --shallow',
+		'<%= config.bin %> <%= command.id %> .kcli-data --json --jobs 4',
 	]
 	static override strict = false
 	static override args = {
