@@ -256,7 +256,6 @@ describe('effects', () => {
 /** Files that are over the limit today. A number here may only fall. */
 const LONG_FILES: Readonly<Record<string, number>> = {
 	'engine/controller/duties.ts': 450,
-	'engine/group/rebalance.ts': 525,
 }
 
 /** Tables: a row a line, no logic. */

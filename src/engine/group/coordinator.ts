@@ -1,6 +1,6 @@
 /**
  * The group coordinator of the partitions of `__consumer_offsets` that this broker leads: holds their groups, gives every
- * event to the state machine (`rebalance.ts`), stores what it asks for, and answers who waits (semantics 22, 23).
+ * event to the state machine (`join.ts`, `rebalance.ts`), stores what it asks for, and answers who waits (semantics 22, 23).
  * Groups are loaded when leadership is gained and dropped when it is lost.
  */
 
@@ -28,19 +28,10 @@ import {
 	type SyncAnswer,
 	type Ticket,
 } from './group-state.js'
+import { type JoinRequest, join } from './join.js'
 import { GroupLoader, type LoadedGroup } from './loader.js'
 import { appendInternal, replay } from './offsets-log.js'
-import {
-	assignmentStored,
-	expire,
-	heartbeat,
-	type JoinRequest,
-	join,
-	leave,
-	type MemberClaim,
-	type SyncRequest,
-	sync,
-} from './rebalance.js'
+import { assignmentStored, expire, heartbeat, leave, type MemberClaim, type SyncRequest, sync } from './rebalance.js'
 
 export const OFFSETS_TOPIC = '__consumer_offsets'
 
