@@ -114,26 +114,36 @@ describe.runIf(isLinux)('hostile clients', () => {
 		await until('the one that reads at last gets all', () => received > 50_000_000, 20_000)
 	}, 60_000)
 
-	it('requests of a hundred thousand entries are answered in a time that grows with them, not with their square', async () => {
+	it('requests of very many entries are answered in a time that grows with them, not with their square', async () => {
 		const { good } = await start()
-		const count = 100_000
-		const began = performance.now()
-		const offsets = await good.send(listOffsets, 7, {
-			replicaId: -1,
-			isolationLevel: 0,
-			topics: [
-				{ name: 'none', partitions: Array.from({ length: count }, (_, i) => ({ partitionIndex: i, timestamp: -1 })) },
-			],
-		})
-		expect(offsets.topics[0]?.partitions.length).toBe(count)
-		const resources = Array.from({ length: count }, (_, i) => ({ resourceType: 2, resourceName: `t${i}`, configs: [] }))
-		const altered = await good.send(incrementalAlterConfigs, 1, { resources, validateOnly: true })
-		expect(altered.responses.every(({ errorCode }) => errorCode === 3)).toBe(true)
-		const topics = Array.from({ length: count }, (_, i) => ({ name: `n/${i}`, count: 2, assignments: null }))
-		const grown = await good.send(createPartitions, 3, { topics, timeoutMs: 1000, validateOnly: true })
-		expect(grown.results.every(({ errorCode }) => errorCode === 3)).toBe(true)
-		expect(performance.now() - began).toBeLessThan(10_000)
-	}, 60_000)
+		const ask = async (count: number): Promise<number> => {
+			const began = performance.now()
+			const partitions = Array.from({ length: count }, (_, i) => ({ partitionIndex: i, timestamp: -1 }))
+			const listed = await good.send(
+				listOffsets,
+				7,
+				{ replicaId: -1, isolationLevel: 0, topics: [{ name: 'none', partitions }] },
+				60_000,
+			)
+			expect(listed.topics[0]?.partitions.length).toBe(count)
+			const resources = Array.from({ length: count }, (_, i) => ({
+				resourceType: 2,
+				resourceName: `t${i}`,
+				configs: [],
+			}))
+			const altered = await good.send(incrementalAlterConfigs, 1, { resources, validateOnly: true }, 60_000)
+			expect(altered.responses.every(({ errorCode }) => errorCode === 3)).toBe(true)
+			const topics = Array.from({ length: count }, (_, i) => ({ name: `n/${i}`, count: 2, assignments: null }))
+			const grown = await good.send(createPartitions, 3, { topics, timeoutMs: 1000, validateOnly: true }, 60_000)
+			expect(grown.results.every(({ errorCode }) => errorCode === 3)).toBe(true)
+			return performance.now() - began
+		}
+		// The best of some runs each, so that a busy machine does not decide: ten times the entries take ten times as long, or
+		// a hundred times where the square counts.
+		const few = Math.min(await ask(6000), await ask(6000), await ask(6000))
+		const many = Math.min(await ask(60_000), await ask(60_000))
+		expect(many / few).toBeLessThan(40)
+	}, 120_000)
 
 	it('tampered frames never end the broker', async () => {
 		const { broker, good, port } = await start()
