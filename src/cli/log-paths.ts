@@ -44,17 +44,24 @@ export function partitionFolders(disk: Disk, path: string): PartitionFolder[] {
 		)
 	}
 	const own = folderAt(disk, path)
-	if (own.segments.length > 0) return [own]
+	if (own.segments.length > 0 || isPartition(disk, path)) return [own]
 	const inside = [path, ...brokersIn(disk, path)].flatMap((dir) =>
 		disk
 			.listNow(dir)
 			.filter(({ name, isDirectory }) => isDirectory && FOLDER.test(name))
-			.map(({ name }) => folderAt(disk, disk.join(dir, name))),
+			.map(({ name }) => folderAt(disk, disk.join(dir, name)))
+			// Folders of others may be named alike: `dbus-1`, `broker-1`.
+			.filter(({ path: folder, segments }) => segments.length > 0 || isPartition(disk, folder)),
 	)
 	if (inside.length === 0) {
 		throw new CliError(`${path}: no segments there`, EXIT.failed, 'name a folder such as DATA/orders-0, or DATA itself')
 	}
 	return inside
+}
+
+/** Without a segment it is a partition's folder by the files that only those have. */
+function isPartition(disk: Disk, path: string): boolean {
+	return ['partition.metadata', 'leader-epoch-checkpoint'].some((name) => disk.statNow(disk.join(path, name)) !== null)
 }
 
 function folderAt(disk: Disk, path: string): PartitionFolder {

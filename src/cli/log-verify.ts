@@ -1,7 +1,12 @@
 /** Behind `kcli log verify`: partitions on disk held against themselves, without a broker, several at a time. */
 
 import { availableParallelism } from 'node:os'
-import { checkDir, keyOfFolder, readDirFacts } from '../engine/log/verify/dir-check.js'
+import {
+	checkDir,
+	keyOfFolder,
+	partitionFolders as partitionNames,
+	readDirFacts,
+} from '../engine/log/verify/dir-check.js'
 import { type Fault, Faults } from '../engine/log/verify/finding.js'
 import type { PartitionReport } from '../engine/log/verify/partition-check.js'
 import { nodeRuntime } from '../runtime/node-runtime.js'
@@ -26,6 +31,8 @@ export interface FolderToCheck {
 	readonly path: string
 	/** Null: from the first segment. */
 	readonly logStartOffset: number | null
+	/** Null: there is no data dir to tell. */
+	readonly wasCompacted: boolean | null
 }
 
 interface Verified {
@@ -46,6 +53,8 @@ interface Verified {
 export interface Verification {
 	readonly reports: readonly (PartitionReport & { readonly name: string })[]
 	readonly faults: readonly Fault[]
+	/** What is odd and legal, by path. */
+	readonly notes: readonly string[]
 	/** Faults beyond those listed. */
 	readonly more: number
 }
@@ -56,7 +65,7 @@ export async function verifyLogs(words: readonly string[], flags: LogVerifyChoic
 	const { disk } = nodeRuntime()
 	const paths = words.map((word) => pathOf(disk, word, flags['data-dir']))
 	const jobs = flags.jobs ?? availableParallelism()
-	const { reports, faults, more } = await verify(disk, paths, !flags.shallow, jobs)
+	const { reports, faults, notes, more } = await verify(disk, paths, !flags.shallow, jobs)
 	const items = reports.map(
 		(report): Verified => ({
 			partition: report.name,
@@ -72,8 +81,7 @@ export async function verifyLogs(words: readonly string[], flags: LogVerifyChoic
 		}),
 	)
 	if (!flags.quiet) {
-		for (const { directory, notes } of reports)
-			for (const note of notes) process.stderr.write(`${directory}: ${note}\n`)
+		for (const note of notes) process.stderr.write(`${note}\n`)
 		if (more > 0) process.stderr.write(`${more} more of the same kinds are not listed\n`)
 	}
 	const code = await printReport(
@@ -125,16 +133,19 @@ export async function verify(
 	for (const path of paths) {
 		for (const { name, path: folder } of partitionFolders(disk, path)) {
 			const dir = disk.absolute(disk.join(folder, '..'))
-			const { logStarts } = readDirFacts(disk, dir, new Faults())
-			const logStartOffset = logStarts.get(keyOfFolder(name) ?? '') ?? null
+			const { logStarts, cleaned, isDataDir } = readDirFacts(disk, dir, new Faults())
+			const key = keyOfFolder(name) ?? ''
 			const folders = byDir.get(dir) ?? []
 			byDir.set(dir, folders)
-			if (!folders.some((each) => each.name === name)) folders.push({ name, path: folder, logStartOffset })
+			if (folders.some((each) => each.name === name)) continue
+			const wasCompacted = isDataDir ? cleaned.has(key) : null
+			folders.push({ name, path: folder, logStartOffset: logStarts.get(key) ?? null, wasCompacted })
 		}
 	}
 	const folders = [...byDir.values()].flat()
 	const reports = await checkFolders(folders, isDeep, jobs)
 	const faults = reports.flatMap((report) => report.faults)
+	const notes = reports.flatMap((report) => report.notes.map((note) => `${report.directory}: ${note}`))
 	for (const [dir, inside] of byDir) {
 		const spans = new Map<string, PartitionReport>()
 		for (const [i, { name, path }] of folders.entries()) {
@@ -142,11 +153,15 @@ export async function verify(
 			const isHere = inside.some((each) => each.path === path)
 			if (key !== null && isHere) spans.set(key, reports[i] as PartitionReport)
 		}
-		faults.push(...checkDir(disk, dir, spans))
+		const isWhole = partitionNames(disk, dir).every((name) => inside.some((each) => each.name === name))
+		const checked = checkDir(disk, dir, spans, isWhole)
+		faults.push(...checked.faults)
+		notes.push(...checked.notes)
 	}
 	return {
 		reports: reports.map((report, i) => ({ ...report, name: folders[i]?.name ?? '' })),
 		faults,
+		notes,
 		more: reports.reduce((sum, { moreFaults }) => sum + moreFaults, 0),
 	}
 }

@@ -46,6 +46,6 @@ function ask(worker: Worker, folder: FolderToCheck, isDeep: boolean): Promise<Pa
 		}
 		worker.on('message', onMessage)
 		worker.on('error', onError)
-		worker.postMessage({ path: folder.path, logStartOffset: folder.logStartOffset, isDeep })
+		worker.postMessage({ ...folder, isDeep })
 	})
 }

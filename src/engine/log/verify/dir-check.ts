@@ -19,6 +19,11 @@ export interface DirFacts {
 	/** By `topic-partition`; a name that is absent begins at its first segment. */
 	readonly logStarts: ReadonlyMap<string, number>
 	readonly recoveryPoints: ReadonlyMap<string, number>
+	readonly highWatermarks: ReadonlyMap<string, number>
+	/** Logs that were compacted, and how far. */
+	readonly cleaned: ReadonlyMap<string, number>
+	/** The dir has checkpoints at all: a partition's folder may lie anywhere. */
+	readonly isDataDir: boolean
 	/** The last stop was clean: everything is below its recovery point. */
 	readonly isClean: boolean
 }
@@ -44,6 +49,9 @@ export function readDirFacts(disk: Disk, directory: string, faults: Faults): Dir
 	return {
 		logStarts: readOrFault(disk, directory, LOG_START_FILE, faults),
 		recoveryPoints: readOrFault(disk, directory, RECOVERY_POINT_FILE, faults),
+		highWatermarks: readOrFault(disk, directory, HIGH_WATERMARK_FILE, faults),
+		cleaned: readOrFault(disk, directory, CLEANER_FILE, faults),
+		isDataDir: disk.statNow(disk.join(directory, RECOVERY_POINT_FILE)) !== null,
 		isClean: disk.statNow(disk.join(directory, CLEAN_SHUTDOWN_FILE)) !== null,
 	}
 }
@@ -56,21 +64,37 @@ export function partitionFolders(disk: Disk, directory: string): string[] {
 		.map(({ name }) => name)
 }
 
-/** The checkpoints of `directory` against `spans` (by `topic-partition`): no offset lies outside its log. */
-export function checkDir(disk: Disk, directory: string, spans: ReadonlyMap<string, LogSpan>): readonly Fault[] {
+/**
+ * The checkpoints of `directory` against `spans` (by `topic-partition`): no offset lies outside its log. With `isWhole`, all
+ * partitions are in `spans`: one that a checkpoint names and that has no folder is a fault after a clean stop, which writes
+ * them anew, and a note otherwise.
+ */
+export function checkDir(
+	disk: Disk,
+	directory: string,
+	spans: ReadonlyMap<string, LogSpan>,
+	isWhole: boolean,
+): { readonly faults: readonly Fault[]; readonly notes: readonly string[] } {
 	const faults = new Faults()
+	const notes: string[] = []
 	const facts = readDirFacts(disk, directory, faults)
+	const absent = new Set<string>()
 	for (const [name, offsets] of [
 		[RECOVERY_POINT_FILE, facts.recoveryPoints],
 		[LOG_START_FILE, facts.logStarts],
-		[HIGH_WATERMARK_FILE, readOrFault(disk, directory, HIGH_WATERMARK_FILE, faults)],
-		[CLEANER_FILE, readOrFault(disk, directory, CLEANER_FILE, faults)],
+		[HIGH_WATERMARK_FILE, facts.highWatermarks],
+		[CLEANER_FILE, facts.cleaned],
 	] as const) {
 		const path = disk.join(directory, name)
 		for (const [key, offset] of offsets) {
 			const span = spans.get(key)
-			if (span === undefined) continue
-			if (offset < 0 || offset > span.nextOffset) {
+			if (span === undefined) {
+				if (!isWhole || absent.has(key)) continue
+				absent.add(key)
+				const folder = disk.join(directory, key)
+				if (facts.isClean) faults.add('missing', folder, null, offset, `${name} names it, and there is no such folder`)
+				else notes.push(`${folder}: ${name} names it, and there is no such folder`)
+			} else if (offset < 0 || offset > span.nextOffset) {
 				faults.add('checkpoint', path, null, offset, `${key} has ${offset}, its log ends at ${span.nextOffset}`)
 			} else if (name === RECOVERY_POINT_FILE && facts.isClean && offset !== span.nextOffset) {
 				const text = `${key} has ${offset} after a clean stop, its log ends at ${span.nextOffset}`
@@ -78,7 +102,7 @@ export function checkDir(disk: Disk, directory: string, spans: ReadonlyMap<strin
 			}
 		}
 	}
-	return faults.all
+	return { faults: faults.all, notes }
 }
 
 /** The checkpoint's key of a partition folder. */

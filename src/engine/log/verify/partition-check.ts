@@ -21,6 +21,8 @@ export interface PartitionCheckOptions {
 	readonly decompressedBytesMax: number
 	/** From the data dir's checkpoint; null where there is none: the first segment's base. */
 	readonly logStartOffset: number | null
+	/** The log was compacted once, so that gaps are legal; null where no data dir tells. */
+	readonly wasCompacted: boolean | null
 }
 
 export interface PartitionReport {
@@ -40,7 +42,7 @@ export interface PartitionReport {
 	readonly notes: readonly string[]
 }
 
-const FILE = /^(\d{20})\.(log|snapshot)$/
+const FILE = /^(\d{20})\.(log|snapshot|index|timeindex|txnindex)$/
 const LEFTOVER = /\.(cleaned|swap|deleted|tmp)$/
 
 export async function checkPartition(
@@ -53,18 +55,28 @@ export async function checkPartition(
 	const faults = new Faults()
 	const notes: string[] = []
 	const bases: number[] = []
+	const indexes: string[] = []
+	let leftovers = 0
 	const snapshots = new Map<number, readonly ProducerSnapshotEntry[]>()
 	for (const { name, isDirectory } of disk.listNow(directory)) {
 		const match = isDirectory ? null : FILE.exec(name)
-		if (LEFTOVER.test(name)) notes.push(`${name}: left over, the next start settles it`)
+		if (LEFTOVER.test(name)) leftovers++
 		if (match === null) continue
 		if (match[2] === 'log') bases.push(Number(match[1]))
+		else if (match[2] !== 'snapshot') indexes.push(name)
 		else {
 			const entries = readSnapshot(disk, disk.join(directory, name), faults)
 			if (entries !== null) snapshots.set(Number(match[1]), entries)
 		}
 	}
 	bases.sort((a, b) => a - b)
+	if (leftovers > 0) notes.push(`${leftovers} files of deleted or unfinished segments: the broker removes them`)
+	for (const name of indexes) {
+		const base = Number.parseInt(name, 10)
+		if (bases.includes(base)) continue
+		faults.add('missing', disk.join(directory, name), null, base, `${segmentName(base)}.log, its segment, is not there`)
+	}
+	if (bases.length === 0) faults.add('missing', directory, null, null, 'the folder has no segment')
 	checkMetadata(disk, directory, faults)
 	const producers = new ProducerState()
 	const firstOffset = bases[0] ?? 0
@@ -76,8 +88,7 @@ export async function checkPartition(
 	let next = firstOffset
 	for (const base of bases) {
 		const path = disk.join(directory, `${segmentName(base)}.log`)
-		if (base > next)
-			notes.push(`${segmentName(base)}.log: no offsets from ${next} to ${base - 1} (a compacted log has gaps)`)
+		if (base > next) tellGap(path, next, base, options.wasCompacted, faults, notes)
 		if (base < next) faults.add('order', path, 0, base, `begins at ${base}, the segment before goes to ${next - 1}`)
 		compareSnapshot(disk, directory, base, snapshots.get(base), producers, faults)
 		const checked = await checkSegment(
@@ -112,6 +123,27 @@ export async function checkPartition(
 		moreFaults: faults.more,
 		notes,
 	}
+}
+
+/** Offsets that no segment has: legal in a log that was compacted, and a loss in another. */
+function tellGap(
+	path: string,
+	from: number,
+	to: number,
+	wasCompacted: boolean | null,
+	faults: Faults,
+	notes: string[],
+): void {
+	const text = `offsets ${from} to ${to - 1} are in no segment`
+	if (wasCompacted === false)
+		faults.add(
+			'missing',
+			path,
+			null,
+			from,
+			`${text}, and this log was never compacted (legal only in a replica of one that was)`,
+		)
+	else notes.push(`${text}${wasCompacted === true ? '' : ', as in a compacted log'}`)
 }
 
 function readSnapshot(disk: Disk, path: string, faults: Faults): readonly ProducerSnapshotEntry[] | null {

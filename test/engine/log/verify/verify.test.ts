@@ -29,11 +29,15 @@ async function check(disk: Disk, directory: string): Promise<{ reports: Partitio
 			isDeep: true,
 			decompressedBytesMax: 1e8,
 			logStartOffset: facts.logStarts.get(key) ?? null,
+			wasCompacted: facts.cleaned.has(key),
 		})
 		reports.push(report)
 		spans.set(key, report)
 	}
-	return { reports, faults: [...reports.flatMap(({ faults }) => faults), ...checkDir(disk, directory, spans)] }
+	return {
+		reports,
+		faults: [...reports.flatMap(({ faults }) => faults), ...checkDir(disk, directory, spans, true).faults],
+	}
 }
 
 const FIXTURES = fileURLToPath(new URL('../../../fixtures/logs/', import.meta.url))
@@ -229,6 +233,18 @@ describe('folders of ours', () => {
 			(disk) =>
 				disk.removeNow(`${FOLDER}/${disk.listNow(FOLDER).filter(({ name }) => name.endsWith('.log'))[2]?.name}`),
 		],
+		['a segment without its log file', 'missing', (disk) => disk.removeNow(`${FOLDER}/00000000000000000000.log`)],
+		[
+			'offsets that no segment has, in a log that was never compacted',
+			'missing',
+			(disk) => {
+				const third = disk.listNow(FOLDER).filter(({ name }) => name.endsWith('.log'))[2]?.name as string
+				for (const { name } of disk.listNow(FOLDER)) {
+					if (name.startsWith(third.slice(0, 20))) disk.removeNow(`${FOLDER}/${name}`)
+				}
+			},
+		],
+		['a folder that is gone after a clean stop', 'missing', (disk) => disk.renameNow(FOLDER, '/elsewhere')],
 		['an index that is gone', 'missing', (disk, last) => disk.removeNow(`${FOLDER}/${last.replace('.log', '.index')}`)],
 		[
 			'a time index that is gone',
