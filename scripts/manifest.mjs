@@ -12,6 +12,8 @@ const plugin = new Plugin({
 	type: 'core',
 })
 await plugin.load()
-const manifest = plugin.manifest
+// The order of names, not that of the folder as the file system lists it: the same file every time.
+const manifest = { ...plugin.manifest }
+manifest.commands = Object.fromEntries(Object.entries(manifest.commands).sort(([a], [b]) => (a < b ? -1 : 1)))
 for (const command of Object.values(manifest.commands)) delete command.pluginPath
 writeFileSync(`${root}oclif.manifest.json`, `${JSON.stringify(manifest, null, '\t')}\n`)

@@ -70,6 +70,9 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
 	})
 }
 broker.on('exit', (code, signal) => {
+	if (toldMs === Number.NEGATIVE_INFINITY && signal !== null) {
+		process.stderr.write(`npm start: the broker was ended by ${signal}; start again, it recovers what was written\n`)
+	}
 	// A stop that was asked for is a success here, though the broker says by which signal.
 	process.exit(code === 130 || code === 143 ? 0 : (code ?? (signal === null ? 0 : 1)))
 })

@@ -1,6 +1,7 @@
 /** The gate in front of what cannot be undone: shows the plan, asks on a terminal, refuses elsewhere without `--yes`. */
 
-import { CliError, EXIT, usageError } from './errors.js'
+import type { Readable, Writable } from 'node:stream'
+import { CliError, EXIT, type ExitCode, usageError } from './errors.js'
 
 export interface ConfirmChoice {
 	readonly yes: boolean
@@ -28,15 +29,28 @@ export async function confirm(question: string, plan: readonly string[], choice:
 		)
 	}
 	for (const line of plan) process.stderr.write(`${line}\n`)
-	if (!(await ask(question))) throw new CliError('nothing was done', EXIT.usage, null, 'KCLI_DECLINED')
+	if (!(await ask(question, process.stdin, process.stderr))) throw declined(EXIT.usage)
 }
 
-async function ask(question: string): Promise<boolean> {
-	const { createInterface } = await import('node:readline/promises')
-	const reader = createInterface({ input: process.stdin, output: process.stderr })
+/** Ctrl-C is exit 130, the end of input a no: nothing was done either way. */
+export async function ask(question: string, input: Readable, output: Writable): Promise<boolean> {
+	const { createInterface } = await import('node:readline')
+	const reader = createInterface({ input, output, terminal: true })
 	try {
-		return /^y(es)?$/i.test((await reader.question(`${question} [y/N] `)).trim())
+		const answer = await new Promise<string>((resolve, reject) => {
+			reader.on('SIGINT', () => reject(declined(EXIT.interrupted)))
+			reader.on('close', () => resolve(''))
+			reader.question(`${question} [y/N] `, resolve)
+		})
+		return /^y(es)?$/i.test(answer.trim())
+	} catch (error) {
+		output.write('\n')
+		throw error
 	} finally {
 		reader.close()
 	}
+}
+
+function declined(code: ExitCode): CliError {
+	return new CliError('nothing was done', code, null, 'KCLI_DECLINED')
 }

@@ -59,7 +59,7 @@ class GroupRun {
 	#failure: Error | null = null
 	/** Offsets committed already, by partition. */
 	readonly #committed = new Map<string, number>()
-	/** Named starts of partitions without an offset: theirs, once we let go of them, if nothing was read. */
+	/** Where reading of partitions without an offset begins: theirs, once we let go of them, if nothing was read. */
 	readonly #starts = new Map<string, PartitionOffset>()
 	#nextCommitMs = performance.now() + COMMIT_MS
 
@@ -120,9 +120,7 @@ class GroupRun {
 		this.#committed.clear()
 		for (const [key, offset] of stored) this.#committed.set(key, offset)
 		this.#starts.clear()
-		if (this.#options.isStartGiven) {
-			for (const start of startsOf(plans)) this.#starts.set(`${start.topic}-${start.partition}`, start)
-		}
+		for (const start of startsOf(plans)) this.#starts.set(`${start.topic}-${start.partition}`, start)
 		this.#options.tell(plans)
 		this.#printer.plan(plans)
 		this.#printer.wake()

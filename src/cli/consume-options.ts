@@ -54,8 +54,6 @@ export interface ConsumeOptions {
 	/** Null: all. */
 	readonly partitions: readonly number[] | null
 	readonly range: OffsetRange
-	/** The start was named, not taken by default: a group that has none of its own stands there from then on. */
-	readonly isStartGiven: boolean
 	/** `-e`: each partition ends where it ends at the start of reading. */
 	readonly endsNow: boolean
 	/** Each partition has an end of its own. */
@@ -116,7 +114,6 @@ export function optionsOf(args: readonly string[], flags: ConsumeChoice, nowMs: 
 		hasInternal: flags.internal,
 		partitions,
 		range,
-		isStartGiven: texts.length > 0,
 		endsNow,
 		hasEnd,
 		count,

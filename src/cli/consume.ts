@@ -83,8 +83,7 @@ async function consumeAlone(
 	await printer.sink.flush()
 	// A reader that has gone may not have read the last of it.
 	if (books !== null && !printer.sink.isGone) {
-		const starts = options.isStartGiven ? startsOf(plans) : []
-		const begun = starts.map((each) => [`${each.topic}-${each.partition}`, each] as const)
+		const begun = startsOf(plans).map((each) => [`${each.topic}-${each.partition}`, each] as const)
 		await books.commit(new Map([...begun, ...printer.printed]))
 	}
 	return printer.exitCode()

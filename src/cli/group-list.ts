@@ -1,7 +1,7 @@
 /** Behind `kcli group list`. */
 
 import { fetchCommitted, type GroupListing, listAllGroups } from '../client/groups.js'
-import { endOffsets } from '../ops/group-view.js'
+import { endOffsets, sumOfLags } from '../ops/group-view.js'
 import { closeMatches, didYouMean } from './close-matches.js'
 import { type CliError, usageError } from './errors.js'
 import { type Column, type OutputChoice, printReport, tableOf } from './output.js'
@@ -102,11 +102,12 @@ async function addLag({ cluster, admin }: Session, groups: readonly ListedGroup[
 	for (const [i, group] of groups.entries()) {
 		const offsets = committed[i] ?? []
 		group.topics = [...new Set(offsets.map(({ topic }) => topic))]
-		const lags = offsets.flatMap(({ topic, partition, offset }) => {
-			const end = ends.get(`${topic}-${partition}`)
-			return end === undefined ? [] : [Math.max(0, end - offset)]
-		})
-		group.lag = lags.length === 0 ? null : lags.reduce((sum, lag) => sum + lag, 0)
+		group.lag = sumOfLags(
+			offsets.map(({ topic, partition, offset }) => {
+				const endOffset = ends.get(`${topic}-${partition}`) ?? null
+				return { offset, endOffset, lag: endOffset === null ? null : Math.max(0, endOffset - offset) }
+			}),
+		)
 	}
 }
 

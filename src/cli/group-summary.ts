@@ -1,6 +1,6 @@
 /** `kcli group describe --by` and `--lag`: a group's offsets summed by topic or member, and chosen by how far they are behind. */
 
-import type { GroupOffset } from '../ops/group-view.js'
+import { type GroupOffset, sumOfLags } from '../ops/group-view.js'
 import { usageError } from './errors.js'
 import type { Column } from './output.js'
 
@@ -13,7 +13,7 @@ export interface LagSum {
 	readonly clientId: string | null
 	readonly host: string | null
 	readonly partitions: number
-	/** Null: of none it is known. */
+	/** Null: not known, see {@link sumOfLags}. */
 	readonly lag: number | null
 	/** Of the partition that is furthest behind. */
 	readonly lagMax: number | null
@@ -34,7 +34,7 @@ export function sumsOf(offsets: readonly GroupOffset[], by: GroupBy): LagSum[] {
 			clientId: by === 'topic' ? null : (theirs[0]?.clientId ?? null),
 			host: by === 'topic' ? null : (theirs[0]?.host ?? null),
 			partitions: theirs.length,
-			lag: lags.length === 0 ? null : lags.reduce((sum, lag) => sum + lag, 0),
+			lag: sumOfLags(theirs),
 			lagMax: lags.length === 0 ? null : lags.reduce((most, lag) => Math.max(most, lag), 0),
 		}
 	})

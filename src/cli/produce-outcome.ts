@@ -9,6 +9,13 @@ import { type OutputForm, printReport, tableOf } from './output.js'
 import { isRetriable } from './own-codes.js'
 import { humanBytes, humanCount } from './style.js'
 
+/** What to do about a refusal, by its code. */
+const HINTS: Readonly<Record<number, string>> = {
+	[ERROR.MESSAGE_TOO_LARGE]:
+		"Compress with -z zstd, or raise the topic's max.message.bytes: the most a batch may have.",
+	[ERROR.RECORD_LIST_TOO_LARGE]: "A batch must fit into the topic's segment.bytes: -X batch.size=N makes smaller ones.",
+}
+
 interface WrittenPartition {
 	readonly topic: string
 	readonly partition: number
@@ -77,10 +84,7 @@ export class Outcome {
 		if (this.failedCount === 0) return null
 		const others =
 			this.failedCount > 1 ? `; ${this.failedCount} records were not written, ${this.writtenCount} were` : ''
-		const hint =
-			this.#firstError instanceof BrokerError && this.#firstError.code === ERROR.MESSAGE_TOO_LARGE
-				? "The topic's max.message.bytes says how large a batch may be."
-				: null
+		const hint = this.#firstError instanceof BrokerError ? (HINTS[this.#firstError.code] ?? null) : null
 		return new CliError(`line ${this.#firstLine}: ${this.#firstText}${others}`, EXIT.failed, hint, 'KCLI_DELIVERY')
 	}
 

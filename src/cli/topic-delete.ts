@@ -2,7 +2,7 @@
 
 import type { Cluster } from '../client/cluster.js'
 import { listGroupOffsetsOf, type TopicReader } from '../ops/group-view.js'
-import { addOffsets, addSizes, isInternalName, type TopicView } from '../ops/topic-view.js'
+import { addOffsets, addOverrides, addSizes, isInternalName, type TopicView } from '../ops/topic-view.js'
 import { awaitGone } from '../ops/topic-wait.js'
 import { ERROR } from '../protocol/errors.js'
 import { confirm } from './confirm.js'
@@ -52,9 +52,10 @@ export async function deleteTopics(argv: readonly string[], flags: TopicDeleteCh
 		if (chosen.topics.length > 0) {
 			const files = flags.backup === undefined ? null : backupFiles(flags.backup, chosen.topics)
 			const names = new Set(chosen.topics.map(({ name }) => name))
-			const [, , readers] = await Promise.all([
+			const [, , , readers] = await Promise.all([
 				addOffsets(session.admin, chosen.topics),
 				addSizes(session.admin, chosen.topics),
+				files === null ? null : addOverrides(session.admin, chosen.topics),
 				// Groups are told where they can be asked; that they cannot is no reason to delete nothing.
 				listGroupOffsetsOf(session.cluster, names).catch(() => new Map<string, readonly TopicReader[]>()),
 			])
@@ -83,9 +84,23 @@ async function keep(
 	for (const { topic, file, records } of done) {
 		notice(`${countOf(records, 'record')} of ${topic} kept in ${file}`, flags)
 	}
-	const [first] = done
-	if (first === undefined) return
-	notice(`back with: kcli produce ${first.topic} --input json --keep-partition -l ${first.file}`, flags)
+	notice('back with:', flags)
+	for (const topic of topics) {
+		const file = files.get(topic.name) as string
+		notice(`  ${creationOf(topic)}`, flags)
+		notice(`  kcli produce ${topic.name} --input json --keep-partition -l ${word(file)}`, flags)
+	}
+}
+
+/** The command that makes the topic as it was. */
+function creationOf({ name, partitionCount, replicationFactor, overrides }: Doomed): string {
+	const settings = (overrides ?? []).flatMap(({ name: key, value }) => ['-c', word(`${key}=${value ?? ''}`)])
+	return ['kcli topic create', name, '-p', partitionCount, '-r', replicationFactor, ...settings].join(' ')
+}
+
+/** A word of a shell's command line. */
+function word(text: string): string {
+	return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 /** Kafka's own topics hold offsets and transactions: losing one by a pattern or a slip is never meant. */

@@ -40,7 +40,7 @@ export interface GroupView {
 	readonly memberCount: number | null
 	readonly members: readonly GroupMember[]
 	readonly offsets: readonly GroupOffset[]
-	/** Sum over partitions; null when nothing is known. */
+	/** See {@link sumOfLags}. */
 	readonly lag: number | null
 }
 
@@ -141,7 +141,6 @@ async function viewOf(
 			host: owner?.host ?? null,
 		}
 	})
-	const lags = offsets.map(({ lag }) => lag).filter((lag) => lag !== null)
 	return {
 		group: described.groupId,
 		state: described.groupState,
@@ -151,8 +150,19 @@ async function viewOf(
 		memberCount: members.length,
 		members,
 		offsets,
-		lag: lags.length === 0 ? null : lags.reduce((sum, lag) => sum + lag, 0),
+		lag: sumOfLags(offsets),
 	}
+}
+
+/**
+ * How far a group is behind over several partitions. Null when it cannot be told: nothing is known, or a partition with
+ * records has no committed offset (its members' `auto.offset.reset` says where they would begin). Partitions that are gone
+ * count for nothing.
+ */
+export function sumOfLags(offsets: readonly Pick<GroupOffset, 'offset' | 'endOffset' | 'lag'>[]): number | null {
+	const known = offsets.filter(({ endOffset }) => endOffset !== null)
+	if (known.length === 0 || known.some(({ offset, endOffset }) => offset === null && endOffset !== 0)) return null
+	return known.reduce((sum, { lag }) => sum + (lag ?? 0), 0)
 }
 
 /** Next offsets by `topic-partition`; partitions that are gone or have no leader are left out, and not waited for. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { lagFilter, sumsOf } from '../../src/cli/group-summary.js'
-import type { GroupOffset } from '../../src/ops/group-view.js'
+import { type GroupOffset, sumOfLags } from '../../src/ops/group-view.js'
 
 const offset = (topic: string, partition: number, lag: number | null, memberId: string | null): GroupOffset => ({
 	topic,
@@ -13,9 +13,20 @@ const offset = (topic: string, partition: number, lag: number | null, memberId: 
 	clientId: memberId === null ? null : `client-${memberId}`,
 	host: null,
 })
+/** A partition that has records and no committed offset. */
+const unread = (topic: string): GroupOffset => ({ ...offset(topic, 9, 50, 'm'), offset: null, lag: null })
 const OFFSETS = [offset('a', 0, 5, 'm'), offset('a', 1, 7, 'n'), offset('b', 0, null, null)]
 
 describe('a group in sums', () => {
+	it('is not told where a partition with records has no committed offset', () => {
+		const [five, seven, gone] = OFFSETS as [GroupOffset, GroupOffset, GroupOffset]
+		expect(sumOfLags([five, seven, gone])).toBe(12)
+		expect(sumOfLags([five, unread('a')])).toBe(null)
+		expect(sumOfLags([five, { ...unread('a'), endOffset: 0 }])).toBe(5)
+		expect(sumOfLags([gone])).toBe(null)
+		expect(sumsOf([five, unread('a')], 'topic')).toMatchObject([{ lag: null, lagMax: 5 }])
+	})
+
 	it('by topic and by member: partitions, lag, the largest of it', () => {
 		expect(sumsOf(OFFSETS, 'topic')).toMatchObject([
 			{ name: 'a', partitions: 2, lag: 12, lagMax: 7 },

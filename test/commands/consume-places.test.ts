@@ -79,6 +79,19 @@ describe('a group', () => {
 		expect(await offsetsOf('idle')).toEqual([10])
 	})
 
+	it('stands at the start of partitions that it had no time to read', async () => {
+		await broker.run('topic create wide -p 3')
+		for (const partition of [0, 1, 2]) await broker.run(`produce wide -p ${partition}`, { input: 'a\nb\n' })
+		await consume('wide -g one -c 1')
+		const { items } = await broker.json('group describe one')
+		expect(items[0]).toMatchObject({ lag: 5 })
+		await consume('wide -g one-by-hand -p 0,1,2 -c 1')
+		expect((await broker.json('group describe one-by-hand')).items[0]).toMatchObject({ lag: 5 })
+		expect((await broker.json('group list --lag')).items).toMatchObject(
+			expect.arrayContaining([expect.objectContaining({ group: 'one', lag: 5 })]),
+		)
+	})
+
 	it('keeps what it has, and commits nothing that was not asked for', async () => {
 		await consume('ten -g has -c 3')
 		await consume('ten -g has -o end -c 0')

@@ -1,6 +1,6 @@
 /** `npm start`, from its script on: what it prints, where the data goes, and that one signal ends all of it. */
 
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { afterEach, expect, it } from 'vitest'
 import { Cleanup, kcli, ROOT } from '../helpers/processes.js'
@@ -19,6 +19,27 @@ function isRefused(port: number): Promise<boolean> {
 		() => true,
 	)
 }
+
+it('says by which signal its broker was ended, when nobody asked for a stop', async () => {
+	const folder = `${cleanup.folder()}/d`
+	const flags = ['--listen', 'PLAINTEXT://127.0.0.1:0', '--zookeeper-port', '0', '--data-dir', folder]
+	const child = spawn(process.execPath, ['scripts/start.mjs', ...flags], { cwd: ROOT })
+	cleanup.add(() => child.kill('SIGKILL'))
+	let told = ''
+	let warned = ''
+	child.stdout.on('data', (chunk: Buffer) => {
+		told += chunk.toString()
+	})
+	child.stderr.on('data', (chunk: Buffer) => {
+		warned += chunk.toString()
+	})
+	await until('it welcomes', () => told.includes('Ctrl-C stops it'), 30_000)
+	const broker = Number(spawnSync('pgrep', ['-P', String(child.pid)], { encoding: 'utf8' }).stdout.trim())
+	const ended = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
+	process.kill(broker, 'SIGKILL')
+	expect(await ended).toBe(1)
+	expect(warned).toContain('npm start: the broker was ended by SIGKILL')
+}, 60_000)
 
 for (const [signal, wanted] of [
 	['SIGINT', 0],

@@ -15,7 +15,7 @@ afterAll(() => cleanup.run())
 
 describe('topic delete --backup', () => {
 	it('keeps all records, which produce takes back as they were', async () => {
-		await broker.run('topic create kept -p 2')
+		await broker.run('topic create kept -p 2 -c retention.ms=-1 -c segment.ms=7200000')
 		const rows = [
 			{ partition: 1, timestamp: 5, key: 'k', value: null, headers: [{ key: 'h', value: '/w==', encoding: 'base64' }] },
 			{ partition: 0, timestamp: 6, key: null, value: '/wA=', valueEncoding: 'base64', headers: [] },
@@ -29,8 +29,12 @@ describe('topic delete --backup', () => {
 		const done = await broker.run(`topic delete kept --backup ${file} --yes --wait`)
 		expect(done).toMatchObject({ code: 0 })
 		expect(done.stderr).toContain(`2 records of kept kept in ${file}`)
-		await broker.run('topic create kept -p 2')
-		await broker.run(`produce kept --input json --keep-partition --strict -l ${file}`)
+		const back = done.stderr.split('\n').flatMap((line) => /^ {2}kcli (.*)/.exec(line)?.[1] ?? [])
+		expect(back).toEqual([
+			'topic create kept -p 2 -r 1 -c retention.ms=-1 -c segment.ms=7200000',
+			`produce kept --input json --keep-partition -l ${file}`,
+		])
+		for (const line of back) expect(await broker.run(line), line).toMatchObject({ code: 0 })
 		expect((await broker.run('consume kept -e -J -q --merge')).stdout).toBe(before)
 	})
 

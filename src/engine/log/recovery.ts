@@ -256,6 +256,14 @@ function settle(core: LogCore, options: LoadOptions): void {
 		core.openSegment(end)
 		core.snapshots.removeAll()
 	}
+	if (end < options.recoveryPoint) {
+		const cause = options.isClean ? '' : ', or the log was truncated just before the stop'
+		services.logger.warn(`log ends below its recovery point: records that were on disk are lost${cause}`, {
+			log: core.name,
+			logEndOffset: end,
+			recoveryPoint: options.recoveryPoint,
+		})
+	}
 	core.logEndOffset = end
 	core.logStartOffset = Math.max(options.logStartOffset, segments.first.baseOffset)
 	core.highWatermark = core.logStartOffset

@@ -266,6 +266,22 @@ describe('roll and flush', () => {
 		await manager.close(0n)
 	})
 
+	test('a log that ends below its recovery point is told: records that were on disk are gone', async () => {
+		const disk = new SimDisk()
+		const { log, manager } = await openLog(disk)
+		await log.appendAsLeader(batch(3), CLIENT)
+		await log.appendAsLeader(batch(2), CLIENT)
+		const cut = disk.readFileNow('/data/t-0/00000000000000000000.log').length
+		await manager.close(0n)
+		const lossOf = (world: World) => world.lines.filter(({ message }) => message.includes('below its recovery point'))
+		const whole = await openLog(disk)
+		expect(lossOf(whole.world)).toEqual([])
+		await whole.manager.close(0n)
+		disk.openNow('/data/t-0/00000000000000000000.log', 'write').truncateNow(Math.floor(cut / 2))
+		const { world } = await openLog(disk)
+		expect(lossOf(world)).toMatchObject([{ level: 'warn', fields: { log: 't-0', recoveryPoint: 5 } }])
+	})
+
 	test('20.2 a roll flushes the old segment and moves the recovery point, and writes a snapshot', async () => {
 		const disk = new SimDisk()
 		const { log } = await openLog(disk, { segmentBytes: 300 })
