@@ -30,6 +30,12 @@ export function writeInt64(bytes: Buffer, value: number, at: number): void {
 	bytes.writeUInt32BE(value - high * TWO_32, at + 4)
 }
 
+/** Writes any int64; a bigint where a number would not be exact. */
+export function writeExactInt64(bytes: Buffer, value: number | bigint, at: number): void {
+	if (typeof value === 'bigint') bytes.writeBigInt64BE(value, at)
+	else writeInt64(bytes, value, at)
+}
+
 /** Bytes that `value` (0 … 2^32-1) takes as an unsigned varint. */
 export function sizeOfUnsignedVarint(value: number): number {
 	if (value < 0x80) return 1
@@ -63,25 +69,62 @@ export function writeVarint(bytes: Buffer, value: number, at: number): number {
 
 /** Bytes that the safe integer `value` takes as a zig-zag varlong. */
 export function sizeOfVarlong(value: number): number {
-	let rest = value >= 0 ? value * 2 : -value * 2 - 1
+	let rest = Math.floor((value >= 0 ? value : -value - 1) / 0x40)
 	let size = 1
-	while (rest >= 0x80) {
+	while (rest > 0) {
 		rest = Math.floor(rest / 0x80)
 		size++
 	}
 	return size
 }
 
-/** Writes the safe integer `value` (|value| ≤ 2^52) as a zig-zag varlong and returns the position after it. */
+/** Writes the safe integer `value` as a zig-zag varlong and returns the position after it. */
 export function writeVarlong(bytes: Buffer, value: number, at: number): number {
-	let rest = value >= 0 ? value * 2 : -value * 2 - 1
+	// The sign is the lowest bit; doubling first would lose it beyond 2^52.
+	const magnitude = value >= 0 ? value : -value - 1
+	let rest = Math.floor(magnitude / 0x40)
 	let position = at
-	while (rest >= 0x80) {
-		bytes[position++] = (rest % 0x80) | 0x80
+	let low = (magnitude % 0x40) * 2 + (value >= 0 ? 0 : 1)
+	while (rest > 0) {
+		bytes[position++] = low | 0x80
+		low = rest % 0x80
 		rest = Math.floor(rest / 0x80)
 	}
-	bytes[position++] = rest
+	bytes[position++] = low
 	return position
+}
+
+/** {@link sizeOfVarlong} of any int64. */
+export function sizeOfBigVarlong(value: bigint): number {
+	let rest = zigZag(value) >> 7n
+	let size = 1
+	for (; rest > 0n; rest >>= 7n) size++
+	return size
+}
+
+/** {@link writeVarlong} of any int64. */
+export function writeBigVarlong(bytes: Buffer, value: bigint, at: number): number {
+	let rest = zigZag(value)
+	let position = at
+	for (; rest >= 0x80n; rest >>= 7n) bytes[position++] = Number(rest & 0x7fn) | 0x80
+	bytes[position++] = Number(rest)
+	return position
+}
+
+/** The zig-zag varlong at `at`, whole and at most 10 bytes. */
+export function readBigVarlong(bytes: Buffer, at: number): bigint {
+	let raw = 0n
+	let position = at
+	for (let shift = 0n; ; shift += 7n) {
+		const byte = bytes[position++] as number
+		raw |= BigInt(byte & 0x7f) << shift
+		if (byte < 0x80) break
+	}
+	return BigInt.asIntN(64, (raw >> 1n) ^ -(raw & 1n))
+}
+
+function zigZag(value: bigint): bigint {
+	return BigInt.asUintN(64, (value << 1n) ^ (value >> 63n))
 }
 
 /** `bytes` as rows of 16 with offsets and printable text, for error messages and `log dump`. */

@@ -4,7 +4,7 @@
  * `protocol/records/record.ts`.
  */
 
-import { RecordFormatError } from '../protocol/records/record.js'
+import { RecordFormatError } from '../protocol/records/fields.js'
 
 /** One header as bytes: names are text by custom only, and a value may be null. */
 export interface HeaderBytes {

@@ -376,7 +376,7 @@ function localEndpoint(replicas: ReplicaManager): ControlEndpoint {
 	return {
 		leaderAndIsr: (request) => replicas.applyLeaderAndIsr(request),
 		updateMetadata: async (request) => replicas.applyUpdateMetadata(request),
-		stopReplica: async (request) => replicas.applyStopReplica(request),
+		stopReplica: (request) => replicas.applyStopReplica(request),
 		close: () => undefined,
 	}
 }

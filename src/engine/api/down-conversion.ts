@@ -5,21 +5,18 @@
  * left at the end is filled with the beginning of a message that is larger than any answer, which clients leave out.
  */
 
-import { CodecError, type Compression } from '../../base/compression.js'
+import { CodecError } from '../../base/compression.js'
 import { ERROR } from '../../protocol/errors.js'
 import { batchBytes, wholeBatchEnd } from '../../protocol/records/batch.js'
-import { downConvert, NoDownConversion } from '../../protocol/records/down-convert.js'
+import { type DownConversionParts, downConvert, NoDownConversion } from '../../protocol/records/down-convert.js'
+import { RecordFormatError } from '../../protocol/records/fields.js'
 import type { LegacyMagic } from '../../protocol/records/legacy.js'
-import { RecordFormatError } from '../../protocol/records/record.js'
 import type { Records } from '../../protocol/schema.js'
 import { FileSlice, type ReadOutcome } from '../log/read.js'
 import { lastOffsetOf } from '../log/segment.js'
 import type { ReplySlice } from '../net/connection.js'
 
-export interface ConversionParts {
-	readonly compression: Compression
-	/** The most bytes that one batch may decompress to. */
-	readonly decompressedBytesMax: number
+export interface ConversionParts extends DownConversionParts {
 	/** Reads on from an offset, within the bounds of the request. */
 	readonly readFrom: (offset: number) => ReadOutcome
 }
@@ -144,11 +141,10 @@ class ConvertedSlice implements ReplySlice {
 
 	/** The next batch; null when it has nothing for the client, or there is none. */
 	async #convert(reader: BatchReader): Promise<Buffer | null> {
-		const { compression, decompressedBytesMax } = this.#parts
 		try {
 			const batch = await reader.next()
 			if (batch !== null) {
-				return await downConvert(compression, batch, this.#magic, this.#firstOffset, decompressedBytesMax)
+				return await downConvert(this.#parts, batch, this.#magic, this.#firstOffset)
 			}
 		} catch (error) {
 			// Its own error is the answer of the next fetch, which begins with it.
@@ -206,7 +202,7 @@ export async function convertRecords(
 				const batch = await reader.next()
 				if (batch === null) break
 				next = lastOffsetOf(batch, 0) + 1
-				const first = await downConvert(parts.compression, batch, magic, offset, parts.decompressedBytesMax)
+				const first = await downConvert(parts, batch, magic, offset)
 				if (first === null) continue
 				const length = Math.max(bytes - position, first.length)
 				const slice = new ConvertedSlice(parts, source, position, magic, offset, length)

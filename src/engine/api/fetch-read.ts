@@ -3,9 +3,9 @@
  * slices of files, and for clients of old formats converted (`down-conversion.ts`). Semantics 7.1–7.9, 2.6.
  */
 
-import type { Compression } from '../../base/compression.js'
 import { ZERO_TOPIC_ID } from '../../base/ids.js'
 import { ERROR } from '../../protocol/errors.js'
+import type { DownConversionParts } from '../../protocol/records/down-convert.js'
 import type { Clock } from '../../runtime/ports.js'
 import type { BrokerConfig } from '../config.js'
 import { FileSlice, type ReadBound, type ReadOutcome } from '../log/read.js'
@@ -27,9 +27,8 @@ export interface FetchParts {
 	readonly budget: MemoryBudget
 	readonly clock: Clock
 	readonly reads: ReadMode
-	readonly compression: Compression
-	/** The most bytes that one batch may decompress to. */
-	readonly decompressedBytesMax: number
+	/** For clients of old formats. */
+	readonly conversion: DownConversionParts
 }
 
 /** The isolation and role of a request. */
@@ -74,7 +73,7 @@ export async function convertAll(parts: FetchParts, reader: Reader, results: rea
 			continue
 		}
 		const conversion = {
-			...parts,
+			...parts.conversion,
 			readFrom: (offset: number) =>
 				partition.log.read({ offset, maxBytes: target.maxBytes, minOneBatch: true, upTo: reader.bound }),
 		}

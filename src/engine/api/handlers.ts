@@ -1,5 +1,6 @@
 /** The static list of what a broker serves: one line a request. ApiVersions is made from it. */
 
+import { ByteGate } from '../../base/byte-gate.js'
 import type { Logger } from '../../runtime/logger.js'
 import type { Runtime } from '../../runtime/ports.js'
 import type { ZkSession } from '../../zk/port.js'
@@ -62,8 +63,12 @@ export function makeHandlers(parts: HandlerParts): Handler[] {
 			...parts,
 			clock,
 			reads: new ReadMode(),
-			compression: parts.runtime.compression,
-			decompressedBytesMax,
+			conversion: {
+				compression: parts.runtime.compression,
+				decompressedBytesMax,
+				plains: new ByteGate(decompressedBytesMax),
+				soon: (next) => clock.soon(next),
+			},
 		}),
 		listOffsetsHandler(parts),
 		metadataHandler({

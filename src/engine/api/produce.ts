@@ -1,6 +1,6 @@
 /**
  * Produce (key 0, versions 0–11), semantics 4–6. 3 and up carry exactly one batch of magic 2 (KIP-98), 5 log start, 7 zstd
- * (KIP-110), 8 bad records named (KIP-467), 10 the new leader (KIP-951). Magic 0 and 1 (versions 0–2) answer 43 for now.
+ * (KIP-110), 8 bad records named (KIP-467), 10 the new leader (KIP-951). Versions 0–2 carry magic 0 and 1 as well.
  * acks=0 never gets a reply; any error of it ends the connection. Appends happen in order of arrival; a request that waits
  * for the ISR does not hold up the append of the next.
  */
@@ -8,6 +8,7 @@
 import { ERROR } from '../../protocol/errors.js'
 import { produce } from '../../protocol/messages/produce.js'
 import type { Decoded, ResponseInput } from '../../protocol/schema.js'
+import { errorText, type Logger } from '../../runtime/logger.js'
 import type { AppendOutcome } from '../log/append.js'
 import { INTERNAL_TOPICS, type MetadataCache } from '../metadata/cache.js'
 import { CLOSE } from '../net/connection.js'
@@ -18,6 +19,7 @@ import { type Handler, handler, type RequestContext } from './dispatch.js'
 export interface ProduceParts {
 	readonly replicas: ReplicaManager
 	readonly metadata: MetadataCache
+	readonly log: Logger
 }
 
 type Request = Decoded<typeof produce.request>
@@ -49,7 +51,7 @@ export function produceHandler(parts: ProduceParts): Handler {
 				for (const { index, records } of partitionData) {
 					const entry: Entry = { topic: name, index, answer: answerOf(index, ERROR.NONE), waiting: null }
 					entries.push(entry)
-					const started = startAppend(parts, entry, records as Buffer | null, acks, context)
+					const started = tryAppend(parts, entry, records as Buffer | null, acks, context)
 					if (started !== null) pending.push(started)
 				}
 			}
@@ -71,6 +73,30 @@ function hasTransactionalBatch(request: Request): boolean {
 
 function answerOf(index: number, errorCode: number, errorMessage: string | null = null): PartitionAnswer {
 	return { index, errorCode, baseOffset: -1, logAppendTimeMs: -1, logStartOffset: -1, recordErrors: [], errorMessage }
+}
+
+/**
+ * {@link startAppend}, and a fault of ours there is this partition's answer alone: the request's bytes are used again once
+ * it is answered, so its answer waits for every partition.
+ */
+function tryAppend(
+	parts: ProduceParts,
+	entry: Entry,
+	records: Buffer | null,
+	acks: number,
+	context: RequestContext,
+): Promise<void> | null {
+	const failed = (error: unknown): void => {
+		parts.log.error('an append failed', { topic: entry.topic, partition: entry.index, reason: errorText(error) })
+		entry.answer = answerOf(entry.index, ERROR.UNKNOWN_SERVER_ERROR)
+		entry.waiting = null
+	}
+	try {
+		return startAppend(parts, entry, records, acks, context)?.catch(failed) ?? null
+	} catch (error) {
+		failed(error)
+		return null
+	}
 }
 
 /** Begins one partition's append; null when its outcome is known at once. */

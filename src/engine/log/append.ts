@@ -19,7 +19,8 @@ import {
 import { DiskError } from '../../runtime/ports.js'
 import type { LogCore } from './log-core.js'
 import { markerOf } from './marker.js'
-import { type RecordError, type Validation, validate } from './validate.js'
+import { validate } from './validate.js'
+import type { RecordError, Validation } from './validation.js'
 
 export interface LeaderAppendOptions {
 	/** Written into every batch. */

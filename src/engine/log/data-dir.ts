@@ -111,3 +111,14 @@ export class DataDir {
 		}
 	}
 }
+
+/** The online dir with the fewest of `placed` (20.12). Throws `DiskError` when all are offline. */
+export function fewestPartitions(dirs: readonly DataDir[], placed: readonly { readonly dir: DataDir }[]): DataDir {
+	let best: { readonly dir: DataDir; readonly count: number } | null = null
+	for (const dir of dirs) {
+		const count = placed.filter((each) => each.dir === dir).length
+		if (dir.isOnline && (best === null || count < best.count)) best = { dir, count }
+	}
+	if (best === null) throw new DiskError('open', dirs[0]?.path ?? '', 'EIO', 'all data dirs are offline')
+	return best.dir
+}

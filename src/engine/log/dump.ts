@@ -27,7 +27,8 @@ import {
 	TRANSACTIONAL_BIT,
 } from '../../protocol/records/batch.js'
 import { codecName, recordsOf } from '../../protocol/records/compression.js'
-import { type DecodedRecord, RecordFormatError, readMarker } from '../../protocol/records/record.js'
+import { RecordFormatError } from '../../protocol/records/fields.js'
+import { type DecodedRecord, readMarker } from '../../protocol/records/record.js'
 import type { Disk } from '../../runtime/ports.js'
 import { decodeSnapshot, type ProducerSnapshotEntry } from './producer-snapshot.js'
 import { SegmentScan } from './scan.js'

@@ -7,6 +7,7 @@
  */
 
 import { assert } from '../../base/assert.js'
+import type { ByteGate } from '../../base/byte-gate.js'
 import type { Compression } from '../../base/compression.js'
 import type { TopicId } from '../../base/ids.js'
 import {
@@ -42,6 +43,8 @@ export interface LogServices {
 	readonly producerExpirationMs: number
 	/** The most bytes that one batch may decompress to. */
 	readonly decompressedBytesMax: number
+	/** Bounds the plain bytes of all batches that clients sent compressed, at once. */
+	readonly plains: ByteGate
 	/** A disk operation of a log failed: its dir goes offline. Called at most once a log. */
 	readonly onDiskError: (error: DiskError) => void
 	/** A log's cleaned offset has fallen: the dir's checkpoint is written at once. */

@@ -5,12 +5,14 @@
  */
 
 import { assert } from '../../base/assert.js'
+import { ByteGate } from '../../base/byte-gate.js'
 import { type PartitionKey, partitionKey, type TopicId, type TopicPartition } from '../../base/ids.js'
 import { errorText, type Logger } from '../../runtime/logger.js'
 import { type Clock, type Disk, DiskError, type HostClaim, type Runtime } from '../../runtime/ports.js'
 import { CheckpointError } from './checkpoint.js'
 import { LogCleaner } from './cleaner/log-cleaner.js'
-import { DataDir } from './data-dir.js'
+import { DataDir, fewestPartitions } from './data-dir.js'
+import { Deletions } from './deletions.js'
 import { lockDirectory } from './dir-lock.js'
 import { suffixedName } from './folder.js'
 import type { LogConfig } from './log-config.js'
@@ -29,6 +31,9 @@ export class DataDirMismatchError extends Error {
 	override readonly name = 'DataDirMismatchError'
 }
 
+/** So many of the largest batches may stand decompressed at once; what is smaller shares their room. */
+const PLAINS_AT_ONCE = 2
+
 interface Entry {
 	readonly log: PartitionLog
 	readonly dir: DataDir
@@ -42,6 +47,7 @@ export class LogManager {
 	readonly #settings: LogManagerSettings
 	readonly #events: LogManagerEvents
 	readonly #tails: TailCache
+	readonly #plains: ByteGate
 	readonly #dirs: DataDir[] = []
 	readonly #services = new Map<DataDir, LogServices>()
 	readonly #claims: HostClaim[] = []
@@ -50,6 +56,7 @@ export class LogManager {
 	readonly #highWatermarks = new Map<string, number>()
 	readonly #timers: Timers
 	readonly #cleaner: LogCleaner
+	readonly #deletions: Deletions
 	#isClosed = false
 
 	constructor(runtime: Runtime, settings: LogManagerSettings, logger: Logger, events: LogManagerEvents) {
@@ -60,7 +67,15 @@ export class LogManager {
 		this.#settings = settings
 		this.#events = events
 		this.#tails = new TailCache(settings.tailCacheBytes)
+		this.#plains = new ByteGate(PLAINS_AT_ONCE * settings.decompressedBytesMax)
 		this.#timers = new Timers(this.#clock)
+		this.#deletions = new Deletions(this.#disk, this.#logger, this.#timers, (dir, wasCompacted) =>
+			this.#guard(dir, () => {
+				this.#writeCheckpoint(dir, 'recoveryPoints')
+				this.#writeCheckpoint(dir, 'logStarts')
+				if (wasCompacted) this.#writeCheckpoint(dir, 'cleaned')
+			}),
+		)
 		this.#cleaner = new LogCleaner(this.#clock, logger, {
 			logs: () => [...this.#logs.values()].filter(({ dir }) => dir.isOnline).map(({ log }) => log),
 			settings: settings.cleaner,
@@ -161,15 +176,12 @@ export class LogManager {
 		try {
 			this.#disk.renameNow(log.directory, doomed)
 			log.moved(doomed)
-			this.#writeCheckpoint(dir, 'recoveryPoints')
-			this.#writeCheckpoint(dir, 'logStarts')
-			if (log.cleanedOffset !== null) this.#writeCheckpoint(dir, 'cleaned')
 		} catch (error) {
 			this.#failDir(dir, error)
 			return
 		}
+		this.#deletions.add(dir, log.cleanedOffset !== null, doomed, log.config.fileDeleteDelayMs)
 		this.#logger.info('log is deleted', { log: key, folder: doomed })
-		this.#timers.after(log.config.fileDeleteDelayMs, () => this.#removeFolder(doomed))
 	}
 
 	/** High watermark of a partition as its dir's checkpoint had it at start or at the last write; null when unknown. */
@@ -202,6 +214,7 @@ export class LogManager {
 	 */
 	async close(brokerEpoch: bigint): Promise<string[]> {
 		if (this.#isClosed) return []
+		for (const dir of this.#dirs) this.#deletions.settle(dir)
 		this.#isClosed = true
 		this.#timers.close()
 		await this.#cleaner.stop()
@@ -228,6 +241,7 @@ export class LogManager {
 			writes: new WriteMode(dir.path, this.#logger),
 			producerExpirationMs: this.#settings.producerExpirationMs,
 			decompressedBytesMax: this.#settings.decompressedBytesMax,
+			plains: this.#plains,
 			onDiskError: (error) => this.#failDir(dir, error),
 			onCleanedOffset: () => this.#guard(dir, () => this.#writeCheckpoint(dir, 'cleaned')),
 		}
@@ -236,7 +250,7 @@ export class LogManager {
 		const loaded = await loader.loadAll(options.configFor)
 		for (const log of loaded.logs) this.#logs.set(partitionKey(log.topic, log.partition), { log, dir })
 		for (const [key, offset] of loaded.highWatermarks) this.#highWatermarks.set(key, offset)
-		for (const doomed of loaded.deleted) this.#removeFolder(doomed)
+		for (const doomed of loaded.deleted) this.#deletions.removeFolder(doomed)
 	}
 
 	#checkIdentity(dir: DataDir, identity: LogIdentity): void {
@@ -256,11 +270,12 @@ export class LogManager {
 		topicId: TopicId | null,
 		config: LogConfig,
 	): Promise<PartitionLog> {
-		const dir = this.#fewestPartitions()
+		const dir = fewestPartitions(this.#dirs, [...this.#logs.values()])
 		const services = this.#services.get(dir)
 		assert(services !== undefined, 'logs are made after open')
 		const directory = this.#disk.join(dir.path, key)
 		try {
+			this.#deletions.settle(dir)
 			this.#disk.makeDirectoryNow(directory)
 			this.#disk.syncDirectoryNow(dir.path)
 			const core = await loadLog(services, {
@@ -282,17 +297,6 @@ export class LogManager {
 			this.#failDir(dir, error)
 			throw error
 		}
-	}
-
-	#fewestPartitions(): DataDir {
-		const entries = [...this.#logs.values()]
-		let best: { readonly dir: DataDir; readonly count: number } | null = null
-		for (const dir of this.#dirs) {
-			const count = entries.filter((entry) => entry.dir === dir).length
-			if (dir.isOnline && (best === null || count < best.count)) best = { dir, count }
-		}
-		if (best === null) throw new DiskError('open', this.#dirs[0]?.path ?? '', 'EIO', 'all data dirs are offline')
-		return best.dir
 	}
 
 	async #closeDir(dir: DataDir, brokerEpoch: bigint): Promise<string[]> {
@@ -380,12 +384,6 @@ export class LogManager {
 			if (error instanceof CheckpointError) throw new DataDirMismatchError(error.message)
 			this.#failDir(dir, error)
 		}
-	}
-
-	#removeFolder(path: string): void {
-		this.#disk.removeTree(path).catch((error: unknown) => {
-			this.#logger.warn('could not remove a deleted log', { path, error: errorText(error) })
-		})
 	}
 
 	#every(ms: number, job: () => void): void {

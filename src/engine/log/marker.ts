@@ -7,7 +7,8 @@ import {
 	batchBytes,
 	batchRecordCount,
 } from '../../protocol/records/batch.js'
-import { decodeRecords, RecordFormatError, readMarker } from '../../protocol/records/record.js'
+import { RecordFormatError } from '../../protocol/records/fields.js'
+import { decodeRecords, readMarker } from '../../protocol/records/record.js'
 import type { MarkerFields } from './producer-state.js'
 
 /** The marker in the control batch at `at`; null when it holds none (emptied by the cleaner, or another kind). */

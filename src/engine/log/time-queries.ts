@@ -1,8 +1,28 @@
 /** ListOffsets' questions to one log: first offset at or after a time, offset of the largest time, the old v0 form (10). */
 
-import { batchMagic } from '../../protocol/records/batch.js'
-import { recordsOf } from '../../protocol/records/compression.js'
-import { messagesOf } from '../../protocol/records/legacy.js'
+import { CodecError } from '../../base/compression.js'
+import { runTurns, type Turns } from '../../base/turns.js'
+import {
+	BATCH_HEADER_BYTES,
+	batchAttributes,
+	batchBaseOffset,
+	batchBaseTimestamp,
+	batchMagic,
+	batchMaxTimestamp,
+	batchRecordCount,
+	LOG_APPEND_TIME_BIT,
+} from '../../protocol/records/batch.js'
+import { batchCodec, codecName, withPlain } from '../../protocol/records/compression.js'
+import { RecordFields } from '../../protocol/records/fields.js'
+import {
+	hasAppendTime,
+	InnerMessages,
+	messageCodec,
+	offsetShift,
+	type ReadMessage,
+	readMessage,
+	wrappedStream,
+} from '../../protocol/records/legacy.js'
 import type { LogCore } from './log-core.js'
 import type { BatchPlace, Segment } from './segment.js'
 
@@ -21,12 +41,61 @@ async function firstAtOrAfter(
 	from: number,
 ): Promise<TimedOffset | null> {
 	const bytes = segment.readBatch(place)
-	const { compression, decompressedBytesMax } = core.services
-	const isLegacy = batchMagic(bytes, 0) < 2
-	const records = await (isLegacy ? messagesOf : recordsOf)(compression, bytes, 0, decompressedBytesMax)
-	for (const record of records) {
-		if (record.timestamp < timestamp || record.offset < from) continue
-		return { offset: record.offset, timestamp: record.timestamp, leaderEpoch: core.epochs.epochOf(record.offset) }
+	const { services } = core
+	const soon = (next: () => void): void => services.clock.soon(next)
+	const answer = (found: FoundRecord | null): TimedOffset | null =>
+		found === null ? null : { ...found, leaderEpoch: core.epochs.epochOf(found.offset) }
+	if (batchMagic(bytes, 0) < 2) {
+		const outer = readMessage(bytes, 0)
+		if (messageCodec(outer) === 'none')
+			return answer(fits(outer, timestamp, from) ? { offset: outer.offset, timestamp: outer.timestamp } : null)
+		const { codec, stream } = wrappedStream(outer)
+		return answer(
+			await withPlain(services, codec, stream, (plain) => runTurns(findMessage(outer, plain, timestamp, from), soon)),
+		)
+	}
+	const codec = codecName(batchCodec(bytes, 0))
+	const stream = bytes.subarray(BATCH_HEADER_BYTES)
+	const find = (plain: Buffer) => runTurns(findRecord(bytes, plain, timestamp, from), soon)
+	if (codec === null) throw new CodecError('gzip', 'broken', `unknown codec ${batchCodec(bytes, 0)}`)
+	return answer(await (codec === 'none' ? find(stream) : withPlain(services, codec, stream, find)))
+}
+
+type FoundRecord = Pick<TimedOffset, 'offset' | 'timestamp'>
+
+const RECORDS_A_TURN = 50_000
+
+function fits(record: FoundRecord, timestamp: number, from: number): boolean {
+	return record.timestamp >= timestamp && record.offset >= from
+}
+
+function* findRecord(batch: Buffer, plain: Buffer, timestamp: number, from: number): Turns<FoundRecord | null> {
+	const fields = new RecordFields(plain, 0, plain.length)
+	const isAppendTime = (batchAttributes(batch, 0) & LOG_APPEND_TIME_BIT) !== 0
+	const count = batchRecordCount(batch, 0)
+	for (let i = 1; i <= count; i++) {
+		fields.read()
+		const found = {
+			offset: batchBaseOffset(batch, 0) + fields.offsetDelta,
+			timestamp: isAppendTime ? batchMaxTimestamp(batch, 0) : batchBaseTimestamp(batch, 0) + fields.timestampDelta,
+		}
+		if (fits(found, timestamp, from)) return found
+		if (i % RECORDS_A_TURN === 0) yield
+	}
+	return null
+}
+
+function* findMessage(outer: ReadMessage, plain: Buffer, timestamp: number, from: number): Turns<FoundRecord | null> {
+	const isAppendTime = outer.magic === 1 && hasAppendTime(outer)
+	const all = new InnerMessages(outer, plain)
+	for (let i = 1; all.next(); i++) if (i % RECORDS_A_TURN === 0) yield
+	const shift = offsetShift(outer, all.fields.offset)
+	const inner = new InnerMessages(outer, plain)
+	for (let i = 1; inner.next(); i++) {
+		const { fields } = inner
+		const found = { offset: fields.offset + shift, timestamp: isAppendTime ? outer.timestamp : fields.timestamp }
+		if (fits(found, timestamp, from)) return found
+		if (i % RECORDS_A_TURN === 0) yield
 	}
 	return null
 }

@@ -190,15 +190,20 @@ export class ReplicaManager {
 	}
 
 	/** StopReplica: lets replicas go, and deletes their logs where asked (semantics 14.8). */
-	applyStopReplica(request: StopReplicaRequest): StopReplicaResponse {
+	async applyStopReplica(request: StopReplicaRequest): Promise<StopReplicaResponse> {
 		if (request.controllerEpoch < this.#controllerEpoch) {
 			return { errorCode: ERROR.STALE_CONTROLLER_EPOCH, partitionErrors: [] }
 		}
 		this.#controllerEpoch = request.controllerEpoch
 		const partitionErrors = []
+		const slices = new Slices(this.#parts.clock)
 		for (const { topicName, partitionStates } of request.topicStates ?? []) {
 			for (const { partitionIndex, leaderEpoch, deletePartition } of partitionStates) {
-				const errorCode = this.#stop(topicName, partitionIndex, leaderEpoch ?? UNDELETED, deletePartition)
+				if (slices.isOver) await slices.giveWay()
+				const isOld = request.controllerEpoch < this.#controllerEpoch
+				const errorCode = isOld
+					? ERROR.STALE_CONTROLLER_EPOCH
+					: this.#stop(topicName, partitionIndex, leaderEpoch ?? UNDELETED, deletePartition)
 				partitionErrors.push({ topicName, partitionIndex, errorCode })
 			}
 		}

@@ -21,7 +21,7 @@
  * | 61     | records              |        | one compressed stream when a codec is set              |
  */
 
-import { readInt64, writeInt64 } from '../../base/bytes.js'
+import { readInt64, writeExactInt64, writeInt64 } from '../../base/bytes.js'
 import { crc32 } from '../../base/crc32.js'
 import { crc32c } from '../../base/crc32c.js'
 
@@ -92,6 +92,15 @@ export function batchBaseTimestamp(bytes: Buffer, at: number): number {
 	return readInt64(bytes, at + BASE_TIME_AT)
 }
 
+/** Base and maximum timestamp with all their bits. */
+export function exactBaseTimestamp(bytes: Buffer, at: number): bigint {
+	return bytes.readBigInt64BE(at + BASE_TIME_AT)
+}
+
+export function exactMaxTimestamp(bytes: Buffer, at: number): bigint {
+	return bytes.readBigInt64BE(at + MAX_TIME_AT)
+}
+
 export function batchMaxTimestamp(bytes: Buffer, at: number): number {
 	return readInt64(bytes, at + MAX_TIME_AT)
 }
@@ -145,11 +154,17 @@ export function stampBatch(bytes: Buffer, at: number, baseOffset: number, leader
 }
 
 /** Writes time type and maximum timestamp in place and the CRC anew. `end` is the end of the batch. */
-export function stampTimestamps(bytes: Buffer, at: number, end: number, logAppendTime: boolean, maxMs: number): void {
+export function stampTimestamps(
+	bytes: Buffer,
+	at: number,
+	end: number,
+	logAppendTime: boolean,
+	maxMs: number | bigint,
+): void {
 	const attributes = batchAttributes(bytes, at)
 	const wanted = logAppendTime ? attributes | LOG_APPEND_TIME_BIT : attributes & ~LOG_APPEND_TIME_BIT
 	bytes.writeInt16BE(wanted, at + ATTRIBUTES_AT)
-	writeInt64(bytes, maxMs, at + MAX_TIME_AT)
+	writeExactInt64(bytes, maxMs, at + MAX_TIME_AT)
 	writeBatchCrc(bytes, at, end)
 }
 
@@ -180,8 +195,9 @@ export interface BatchHeader {
 	/** Codec, time type, transactional, control and horizon bits together. */
 	readonly attributes: number
 	readonly lastOffsetDelta: number
-	readonly baseTimestamp: number
-	readonly maxTimestamp: number
+	/** A bigint where a number would not be exact. */
+	readonly baseTimestamp: number | bigint
+	readonly maxTimestamp: number | bigint
 	readonly producerId: bigint
 	readonly producerEpoch: number
 	readonly baseSequence: number
@@ -196,8 +212,8 @@ export function writeBatchHeader(bytes: Buffer, at: number, end: number, header:
 	bytes.writeInt8(2, at + MAGIC_AT)
 	bytes.writeInt16BE(header.attributes, at + ATTRIBUTES_AT)
 	bytes.writeInt32BE(header.lastOffsetDelta, at + LAST_DELTA_AT)
-	writeInt64(bytes, header.baseTimestamp, at + BASE_TIME_AT)
-	writeInt64(bytes, header.maxTimestamp, at + MAX_TIME_AT)
+	writeExactInt64(bytes, header.baseTimestamp, at + BASE_TIME_AT)
+	writeExactInt64(bytes, header.maxTimestamp, at + MAX_TIME_AT)
 	bytes.writeBigInt64BE(header.producerId, at + PRODUCER_ID_AT)
 	bytes.writeInt16BE(header.producerEpoch, at + PRODUCER_EPOCH_AT)
 	bytes.writeInt32BE(header.baseSequence, at + BASE_SEQUENCE_AT)

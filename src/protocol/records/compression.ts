@@ -3,6 +3,7 @@
  * (`base/compression.ts`); the formats are semantics 3.
  */
 
+import type { ByteGate } from '../../base/byte-gate.js'
 import { CodecError, type CodecName, type Compression } from '../../base/compression.js'
 import {
 	BATCH_HEADER_BYTES,
@@ -56,13 +57,72 @@ export function decompressStream(
 	bytesMax: number,
 ): Buffer | Promise<Buffer> {
 	if (stream.length <= INLINE_BYTES_MAX && claimedBytes(codec, stream) <= INLINE_BYTES_MAX) {
-		try {
-			return compression.decompressNow(codec, stream, Math.min(INLINE_BYTES_MAX, bytesMax))
-		} catch (error) {
-			if (!(error instanceof CodecError) || error.reason !== 'tooLarge' || bytesMax <= INLINE_BYTES_MAX) throw error
-		}
+		const plain = smallPlain(compression, codec, stream, bytesMax)
+		if (plain !== null) return plain
 	}
 	return compression.decompress(codec, stream, bytesMax)
+}
+
+/** What reading compressed batches of strangers needs: plain bytes of all at once are bounded by `plains`. */
+export interface PlainParts {
+	readonly compression: Compression
+	/** The most bytes that one batch may decompress to. */
+	readonly decompressedBytesMax: number
+	readonly plains: ByteGate
+}
+
+/** Output of a stream that most streams stay below: so much is reserved first, in multiples of what came. */
+const LIKELY_RATIO = 16
+const LIKELY_BYTES_MIN = 1_048_576
+
+/**
+ * Calls `use` with the plain bytes of a stream, which are there until what it returns has settled: at once when stream and
+ * output are small, else off the loop and when there is room for them. Throws or rejects with {@link CodecError}.
+ */
+export function withPlain<T>(
+	parts: PlainParts,
+	codec: CodecName,
+	stream: Buffer,
+	use: (plain: Buffer) => T | Promise<T>,
+): T | Promise<T> {
+	const { compression, decompressedBytesMax } = parts
+	if (stream.length <= INLINE_BYTES_MAX && claimedBytes(codec, stream) <= INLINE_BYTES_MAX) {
+		const plain = smallPlain(compression, codec, stream, decompressedBytesMax)
+		if (plain !== null) return use(plain)
+	}
+	return withLarge(parts, codec, stream, use)
+}
+
+async function withLarge<T>(
+	{ compression, decompressedBytesMax, plains }: PlainParts,
+	codec: CodecName,
+	stream: Buffer,
+	use: (plain: Buffer) => T | Promise<T>,
+): Promise<T> {
+	const claimed = claimedBytes(codec, stream)
+	const likely = Math.max(LIKELY_BYTES_MIN, LIKELY_RATIO * stream.length, claimed)
+	let bound = Math.min(likely, decompressedBytesMax)
+	for (;;) {
+		await plains.enter(bound)
+		try {
+			return await use(await compression.decompress(codec, stream, bound))
+		} catch (error) {
+			if (!(error instanceof CodecError) || error.reason !== 'tooLarge' || bound === decompressedBytesMax) throw error
+		} finally {
+			plains.leave(bound)
+		}
+		bound = decompressedBytesMax
+	}
+}
+
+/** Null when it is not small. */
+function smallPlain(compression: Compression, codec: CodecName, stream: Buffer, bytesMax: number): Buffer | null {
+	try {
+		return compression.decompressNow(codec, stream, Math.min(INLINE_BYTES_MAX, bytesMax))
+	} catch (error) {
+		if (!(error instanceof CodecError) || error.reason !== 'tooLarge' || bytesMax <= INLINE_BYTES_MAX) throw error
+		return null
+	}
 }
 
 /** Compressed form of `plain`, at once when it is small. */

@@ -17,12 +17,12 @@
  * 1 counts from 0, the outer offset being that of the last.
  */
 
-import { readInt64, writeInt64 } from '../../base/bytes.js'
+import { readInt64, writeExactInt64, writeInt64 } from '../../base/bytes.js'
 import type { CodecName, Compression } from '../../base/compression.js'
 import { crc32 } from '../../base/crc32.js'
 import { xxhash32 } from '../../base/xxhash32.js'
 import { codecId, codecName, compressStream, decompressStream } from './compression.js'
-import { RecordFormatError } from './record.js'
+import { RecordFormatError } from './fields.js'
 
 export type LegacyMagic = 0 | 1
 
@@ -54,36 +54,116 @@ const HEAD_BYTES: readonly number[] = [18, 26]
 /** An empty message of format 0. */
 const MESSAGE_BYTES_MIN = 26
 
+/** Where the parts of each message of a set stand: a cursor that makes no objects. */
+export class MessageFields {
+	readonly bytes: Buffer
+	/** Where the next message begins. */
+	at = 0
+	/** The message that was read last begins here. */
+	start = 0
+	magic: LegacyMagic = 0
+	attributes = 0
+	/** As its own bytes have it; inside a wrapper of format 1 it counts from 0. */
+	offset = 0
+	/** ms, -1 for format 0; beyond ±2^53 the nearest number. */
+	timestamp = -1
+	keyAt = 0
+	/** -1 is null. */
+	keyLength = -1
+	valueAt = 0
+	valueLength = -1
+
+	constructor(bytes: Buffer) {
+		this.bytes = bytes
+	}
+
+	/** Reads the message at `at`, whole. Throws {@link RecordFormatError}; a wrong CRC is not looked for. */
+	read(): void {
+		const { bytes, at } = this
+		if (bytes.length - at < MESSAGE_BYTES_MIN) throw new RecordFormatError('message is cut')
+		const end = at + CRC_AT + bytes.readInt32BE(at + 8)
+		const magic = bytes.readInt8(at + MAGIC_AT)
+		if (magic !== 0 && magic !== 1) throw new RecordFormatError(`magic ${magic} among messages of format 0 and 1`)
+		const keyLengthAt = at + (HEAD_BYTES[magic] as number)
+		if (end > bytes.length || end < keyLengthAt + 8) throw new RecordFormatError('message does not fit')
+		this.keyLength = this.#length(keyLengthAt, end)
+		this.keyAt = keyLengthAt + 4
+		const valueLengthAt = this.keyAt + Math.max(0, this.keyLength)
+		this.valueLength = this.#length(valueLengthAt, end)
+		this.valueAt = valueLengthAt + 4
+		const next = this.valueAt + Math.max(0, this.valueLength)
+		if (next !== end) throw new RecordFormatError(`${end - next} bytes left in a message`)
+		this.start = at
+		this.magic = magic
+		this.attributes = bytes.readInt8(at + ATTRIBUTES_AT)
+		this.offset = readInt64(bytes, at)
+		this.timestamp = magic === 1 ? readInt64(bytes, at + TIMESTAMP_AT) : -1
+		this.at = end
+	}
+
+	get isCrcRight(): boolean {
+		return crc32(this.bytes.subarray(this.start + MAGIC_AT, this.at)) === this.bytes.readUInt32BE(this.start + CRC_AT)
+	}
+
+	/** The timestamp with all its bits. */
+	exactTimestamp(): bigint {
+		return this.magic === 1 ? this.bytes.readBigInt64BE(this.start + TIMESTAMP_AT) : -1n
+	}
+
+	get key(): Buffer | null {
+		return this.keyLength < 0 ? null : this.bytes.subarray(this.keyAt, this.keyAt + this.keyLength)
+	}
+
+	get value(): Buffer | null {
+		return this.valueLength < 0 ? null : this.bytes.subarray(this.valueAt, this.valueAt + this.valueLength)
+	}
+
+	#length(at: number, end: number): number {
+		if (at + 4 > end) throw new RecordFormatError('message is cut')
+		const length = this.bytes.readInt32BE(at)
+		if (length < -1 || length > end - at - 4) throw new RecordFormatError(`length ${length} does not fit`)
+		return length
+	}
+}
+
+/** The messages inside a wrapper, from its decompressed value, one after the other. Throws {@link RecordFormatError}. */
+export class InnerMessages {
+	readonly fields: MessageFields
+	readonly #wrapper: ReadMessage
+
+	constructor(wrapper: ReadMessage, plain: Buffer) {
+		this.#wrapper = wrapper
+		this.fields = new MessageFields(plain)
+		if (plain.length === 0) throw new RecordFormatError('compressed message without messages')
+	}
+
+	/** Reads the next one; false after the last. */
+	next(): boolean {
+		if (this.fields.at >= this.fields.bytes.length) return false
+		this.fields.read()
+		if (this.fields.magic !== this.#wrapper.magic) throw new RecordFormatError('messages of two formats in one')
+		if ((this.fields.attributes & CODEC_MASK) !== 0) throw new RecordFormatError('compressed message inside another')
+		return true
+	}
+}
+
+/** What turns offsets inside a wrapper into real ones, once the last of them is known. */
+export function offsetShift(wrapper: ReadMessage, lastOffset: number): number {
+	// An outer offset of 0 is what some clients sent: then those inside are as they are.
+	return wrapper.magic === 0 || wrapper.offset === 0 ? 0 : wrapper.offset - lastOffset
+}
+
 /** The message at `at`, whole. Throws {@link RecordFormatError}; a wrong CRC is told, not thrown. */
 export function readMessage(bytes: Buffer, at: number): ReadMessage {
-	if (bytes.length - at < MESSAGE_BYTES_MIN) throw new RecordFormatError('message is cut')
-	const end = at + CRC_AT + bytes.readInt32BE(at + 8)
-	const magic = bytes.readInt8(at + MAGIC_AT)
-	if (magic !== 0 && magic !== 1) throw new RecordFormatError(`magic ${magic} among messages of format 0 and 1`)
-	let next = at + (HEAD_BYTES[magic] as number)
-	if (end > bytes.length || end < next + 8) throw new RecordFormatError('message does not fit')
-	const field = (): Buffer | null => {
-		if (next + 4 > end) throw new RecordFormatError('message is cut')
-		const length = bytes.readInt32BE(next)
-		next += 4
-		if (length === -1) return null
-		if (length < 0 || length > end - next) throw new RecordFormatError(`length ${length} does not fit`)
-		next += length
-		return bytes.subarray(next - length, next)
-	}
-	const key = field()
-	const value = field()
-	if (next !== end) throw new RecordFormatError(`${end - next} bytes left in a message`)
-	return {
-		offset: readInt64(bytes, at),
-		attributes: bytes.readInt8(at + ATTRIBUTES_AT),
-		timestamp: magic === 1 ? readInt64(bytes, at + TIMESTAMP_AT) : -1,
-		key,
-		value,
-		magic,
-		end,
-		isCrcRight: crc32(bytes.subarray(at + MAGIC_AT, end)) === bytes.readUInt32BE(at + CRC_AT),
-	}
+	const fields = new MessageFields(bytes)
+	fields.at = at
+	fields.read()
+	return messageOf(fields)
+}
+
+function messageOf(fields: MessageFields): ReadMessage {
+	const { offset, attributes, timestamp, key, value, magic, at: end, isCrcRight } = fields
+	return { offset, attributes, timestamp, key, value, magic, end, isCrcRight }
 }
 
 /** Codec of a message's value, 'none' for a plain one. Throws {@link RecordFormatError} for those that cannot be. */
@@ -107,20 +187,12 @@ export function wrappedStream(wrapper: ReadMessage): { readonly codec: CodecName
 
 /** The messages inside a wrapper, from its decompressed value: real offsets and times. Throws {@link RecordFormatError}. */
 export function innerMessages(wrapper: ReadMessage, plain: Buffer): ReadMessage[] {
+	const inner = new InnerMessages(wrapper, plain)
 	const read: ReadMessage[] = []
-	for (let at = 0; at < plain.length; ) {
-		const message = readMessage(plain, at)
-		if (message.magic !== wrapper.magic) throw new RecordFormatError('messages of two formats in one')
-		if ((message.attributes & CODEC_MASK) !== 0) throw new RecordFormatError('compressed message inside another')
-		read.push(message)
-		at = message.end
-	}
-	const last = read[read.length - 1]
-	if (last === undefined) throw new RecordFormatError('compressed message without messages')
-	if (wrapper.magic === 0) return read
-	// An outer offset of 0 is what some clients sent: then those inside are as they are.
-	const shift = wrapper.offset === 0 ? 0 : wrapper.offset - last.offset
-	const isAppendTime = hasAppendTime(wrapper)
+	while (inner.next()) read.push(messageOf(inner.fields))
+	const shift = offsetShift(wrapper, inner.fields.offset)
+	const isAppendTime = wrapper.magic === 1 && hasAppendTime(wrapper)
+	if (shift === 0 && !isAppendTime) return read
 	return read.map((message) => ({
 		...message,
 		offset: message.offset + shift,
@@ -141,36 +213,91 @@ export async function messagesOf(
 	return innerMessages(outer, await decompressStream(compression, codec, stream, bytesMax))
 }
 
-function sizeOf(magic: LegacyMagic, { key, value }: LegacyMessage): number {
-	return (HEAD_BYTES[magic] as number) + 8 + (key?.length ?? 0) + (value?.length ?? 0)
+/** Bytes of a message with a key and a value of so many bytes, -1 for null. */
+export function messageBytes(magic: LegacyMagic, keyLength: number, valueLength: number): number {
+	return (HEAD_BYTES[magic] as number) + 8 + Math.max(0, keyLength) + Math.max(0, valueLength)
 }
 
-function writeMessage(into: Buffer, at: number, magic: LegacyMagic, message: LegacyMessage): number {
-	const end = at + sizeOf(magic, message)
-	writeInt64(into, message.offset, at)
-	into.writeInt32BE(end - at - CRC_AT, at + 8)
+/** Writes head and CRC of the message of `size` bytes at `at`, whose key and value stand there already. */
+function writeHead(
+	into: Buffer,
+	at: number,
+	size: number,
+	magic: LegacyMagic,
+	offset: number,
+	attributes: number,
+	timestamp: number | bigint,
+): void {
+	writeInt64(into, offset, at)
+	into.writeInt32BE(size - CRC_AT, at + 8)
 	into.writeInt8(magic, at + MAGIC_AT)
-	into.writeInt8(magic === 0 ? message.attributes & CODEC_MASK : message.attributes, at + ATTRIBUTES_AT)
-	if (magic === 1) writeInt64(into, message.timestamp, at + TIMESTAMP_AT)
+	into.writeInt8(magic === 0 ? attributes & CODEC_MASK : attributes, at + ATTRIBUTES_AT)
+	if (magic === 1) writeExactInt64(into, timestamp, at + TIMESTAMP_AT)
+	into.writeUInt32BE(crc32(into.subarray(at + MAGIC_AT, at + size)), at + CRC_AT)
+}
+
+/** Where a key and a value stand: a record or a message that was read last. */
+export interface PlacedFields {
+	readonly bytes: Buffer
+	readonly keyAt: number
+	readonly keyLength: number
+	readonly valueAt: number
+	readonly valueLength: number
+}
+
+/** Writes one message with key and value from where they stand; returns the position after it. */
+export function writeMessageFrom(
+	into: Buffer,
+	at: number,
+	magic: LegacyMagic,
+	fields: PlacedFields,
+	offset: number,
+	attributes: number,
+	timestamp: number | bigint,
+): number {
 	let next = at + (HEAD_BYTES[magic] as number)
-	for (const field of [message.key, message.value]) {
-		into.writeInt32BE(field?.length ?? -1, next)
-		next += 4
-		if (field === null) continue
-		field.copy(into, next)
-		next += field.length
-	}
-	into.writeUInt32BE(crc32(into.subarray(at + MAGIC_AT, end)), at + CRC_AT)
-	return end
+	into.writeInt32BE(fields.keyLength, next)
+	next += 4
+	if (fields.keyLength > 0) next += fields.bytes.copy(into, next, fields.keyAt, fields.keyAt + fields.keyLength)
+	into.writeInt32BE(fields.valueLength, next)
+	next += 4
+	if (fields.valueLength > 0) next += fields.bytes.copy(into, next, fields.valueAt, fields.valueAt + fields.valueLength)
+	writeHead(into, at, next - at, magic, offset, attributes, timestamp)
+	return next
 }
 
 /** Plain messages, one after the other. */
 export function writeMessages(magic: LegacyMagic, messages: readonly LegacyMessage[]): Buffer {
 	let size = 0
-	for (const message of messages) size += sizeOf(magic, message)
+	for (const { key, value } of messages) size += messageBytes(magic, key?.length ?? -1, value?.length ?? -1)
 	const bytes = Buffer.allocUnsafe(size)
 	let at = 0
-	for (const message of messages) at = writeMessage(bytes, at, magic, message)
+	for (const { offset, attributes, timestamp, key, value } of messages) {
+		const start = at
+		at += HEAD_BYTES[magic] as number
+		for (const field of [key, value]) {
+			at = bytes.writeInt32BE(field?.length ?? -1, at)
+			if (field !== null) at += field.copy(bytes, at)
+		}
+		writeHead(bytes, start, at - start, magic, offset, attributes, timestamp)
+	}
+	return bytes
+}
+
+/** Plain messages as one compressed message. Offset and timestamp are the wrapper's: of the last, and the latest. */
+export async function wrapPlain(
+	compression: Compression,
+	magic: LegacyMagic,
+	codec: CodecName,
+	plain: Buffer,
+	wrapper: { readonly offset: number; readonly timestamp: number | bigint; readonly isAppendTime: boolean },
+): Promise<Buffer> {
+	const stream = await compressStream(compression, codec, plain, null)
+	const value = magic === 0 && codec === 'lz4' ? withLz4Header(stream, 0) : stream
+	const bytes = Buffer.allocUnsafe(messageBytes(magic, -1, value.length))
+	const fields = { bytes: value, keyAt: 0, keyLength: -1, valueAt: 0, valueLength: value.length }
+	const attributes = codecId(codec) | (wrapper.isAppendTime ? APPEND_TIME_BIT : 0)
+	writeMessageFrom(bytes, 0, magic, fields, wrapper.offset, attributes, wrapper.timestamp)
 	return bytes
 }
 
@@ -189,17 +316,12 @@ export async function wrapMessages(
 		magic,
 		messages.map((message) => ({ ...message, offset: message.offset - base })),
 	)
-	const stream = await compressStream(compression, codec, plain, null)
 	const latest = messages.reduce((most, { timestamp }) => Math.max(most, timestamp), -1)
-	return writeMessages(magic, [
-		{
-			offset: last.offset,
-			attributes: codecId(codec) | (appendMs >= 0 ? APPEND_TIME_BIT : 0),
-			timestamp: appendMs >= 0 ? appendMs : latest,
-			key: null,
-			value: magic === 0 && codec === 'lz4' ? withLz4Header(stream, 0) : stream,
-		},
-	])
+	return await wrapPlain(compression, magic, codec, plain, {
+		offset: last.offset,
+		timestamp: appendMs >= 0 ? appendMs : latest,
+		isAppendTime: appendMs >= 0,
+	})
 }
 
 /**

@@ -5,6 +5,7 @@
 
 import { sizeOfVarint, sizeOfVarlong, writeVarint, writeVarlong } from '../../base/bytes.js'
 import { BATCH_HEADER_BYTES, type BatchHeader, CONTROL_BIT, TRANSACTIONAL_BIT, writeBatchHeader } from './batch.js'
+import { RecordFields, RecordFormatError } from './fields.js'
 
 export interface RecordHeader {
 	readonly key: string
@@ -20,86 +21,7 @@ export interface DecodedRecord {
 	readonly headers: readonly RecordHeader[]
 }
 
-/** The bytes of a record sequence are not what the format says. */
-export class RecordFormatError extends Error {
-	override readonly name = 'RecordFormatError'
-}
-
 const NO_HEADERS: readonly RecordHeader[] = []
-
-/** A bounds-checked cursor over records. */
-class RecordCursor {
-	at: number
-	constructor(
-		readonly bytes: Buffer,
-		at: number,
-		readonly end: number,
-	) {
-		this.at = at
-	}
-
-	byte(): number {
-		if (this.at >= this.end) throw new RecordFormatError('record is cut')
-		return this.bytes[this.at++] as number
-	}
-
-	varint(): number {
-		let raw = 0
-		for (let shift = 0; shift <= 28; shift += 7) {
-			const byte = this.byte()
-			raw |= (byte & 0x7f) << shift
-			if (byte < 0x80) return (raw >>> 1) ^ -(raw & 1)
-		}
-		throw new RecordFormatError('varint is too long')
-	}
-
-	varlong(): number {
-		const start = this.at
-		let raw = 0
-		let scale = 1
-		for (let i = 0; i < 10; i++) {
-			const byte = this.byte()
-			raw += (byte & 0x7f) * scale
-			if (byte < 0x80) return ((this.bytes[start] as number) & 1) === 1 ? -(raw - 1) / 2 - 1 : raw / 2
-			scale *= 128
-		}
-		throw new RecordFormatError('varlong is too long')
-	}
-
-	/** A length and its bytes; null for -1. */
-	slice(): Buffer | null {
-		const length = this.varint()
-		if (length === -1) return null
-		if (length < 0 || length > this.end - this.at) throw new RecordFormatError(`length ${length} does not fit`)
-		this.at += length
-		return this.bytes.subarray(this.at - length, this.at)
-	}
-}
-
-function decodeOne(cursor: RecordCursor, baseOffset: number, baseTimestamp: number, appendMs: number): DecodedRecord {
-	const length = cursor.varint()
-	const end = cursor.at + length
-	if (length < 0 || end > cursor.end) throw new RecordFormatError(`record length ${length} does not fit`)
-	cursor.byte()
-	const timestampDelta = cursor.varlong()
-	const offset = baseOffset + cursor.varint()
-	const key = cursor.slice()
-	const value = cursor.slice()
-	const headerCount = cursor.varint()
-	if (headerCount < 0 || headerCount > end - cursor.at) throw new RecordFormatError(`header count ${headerCount}`)
-	let headers = NO_HEADERS
-	if (headerCount > 0) {
-		const read: RecordHeader[] = []
-		for (let i = 0; i < headerCount; i++) {
-			const name = cursor.slice()
-			if (name === null) throw new RecordFormatError('header without key')
-			read.push({ key: name.toString('utf8'), value: cursor.slice() })
-		}
-		headers = read
-	}
-	if (cursor.at !== end) throw new RecordFormatError('record length differs from its content')
-	return { offset, timestamp: appendMs >= 0 ? appendMs : baseTimestamp + timestampDelta, key, value, headers }
-}
 
 /** Where records stand and what their batch says of them. */
 export interface RecordSource {
@@ -116,13 +38,27 @@ export interface RecordSource {
 
 /** Decodes `source.count` records. Throws {@link RecordFormatError}, also when bytes are left over. */
 export function decodeRecords(source: RecordSource): DecodedRecord[] {
-	const cursor = new RecordCursor(source.bytes, source.at, source.end)
+	const { baseOffset, baseTimestamp, appendMs } = source
+	const fields = new RecordFields(source.bytes, source.at, source.end)
 	const records: DecodedRecord[] = []
 	for (let i = 0; i < source.count; i++) {
-		records.push(decodeOne(cursor, source.baseOffset, source.baseTimestamp, source.appendMs))
+		fields.read()
+		records.push({
+			offset: baseOffset + fields.offsetDelta,
+			timestamp: appendMs >= 0 ? appendMs : baseTimestamp + fields.timestampDelta,
+			key: fields.key,
+			value: fields.value,
+			headers: fields.headerCount === 0 ? NO_HEADERS : headersOf(fields),
+		})
 	}
-	if (cursor.at !== source.end) throw new RecordFormatError('bytes left after the last record')
+	if (fields.at !== source.end) throw new RecordFormatError('bytes left after the last record')
 	return records
+}
+
+function headersOf(fields: RecordFields): RecordHeader[] {
+	const headers: RecordHeader[] = []
+	fields.eachHeader((key, value) => headers.push({ key: key.toString('utf8'), value }))
+	return headers
 }
 
 /** A record to write. Absent headers are none. */
@@ -226,7 +162,7 @@ export function headerOf(batch: NewBatch): BatchHeader {
 /** Builds an uncompressed v2 batch in one buffer. */
 export function buildBatch(batch: NewBatch): Buffer {
 	const header = headerOf(batch)
-	const bytes = encodeRecords(batch.records, header.baseTimestamp, BATCH_HEADER_BYTES)
+	const bytes = encodeRecords(batch.records, batch.records[0]?.timestamp ?? -1, BATCH_HEADER_BYTES)
 	writeBatchHeader(bytes, 0, bytes.length, header)
 	return bytes
 }

@@ -15,6 +15,9 @@ export interface BadRecord {
 	readonly timestamp: number
 }
 
+/** Bad records of a batch that are listed: a small request can have millions. */
+export const BAD_RECORDS_MAX = 10_000
+
 /** Rules and result of one walk. Reset before each batch. */
 export class RecordWalk {
 	/** Position of the next record, and how many are done. */
@@ -27,7 +30,9 @@ export class RecordWalk {
 	hasNoTimestamp = false
 	/** What is wrong with the shape, or null. */
 	failure: string | null = null
+	/** The first of them. */
 	bad: BadRecord[] | null = null
+	badCount = 0
 	baseTimestamp = 0
 	earliestMs = Number.NEGATIVE_INFINITY
 	latestMs = Number.POSITIVE_INFINITY
@@ -42,6 +47,7 @@ export class RecordWalk {
 		this.hasNoTimestamp = false
 		this.failure = null
 		this.bad = null
+		this.badCount = 0
 		this.baseTimestamp = baseTimestamp
 		this.earliestMs = earliestMs
 		this.latestMs = latestMs
@@ -71,11 +77,11 @@ function longVarint(bytes: Uint8Array, at: number, end: number): number {
 	return (raw >>> 1) ^ -(raw & 1)
 }
 
-/** A varlong of 2 to 10 bytes as the nearest number; `next` 0 when it is cut or too long. */
+/** A varlong of 2 to 10 bytes as a number, exact to ±2^53; `next` 0 when it is cut or too long. */
 function longVarlong(bytes: Uint8Array, at: number, end: number): number {
 	const first = bytes[at] as number
-	let raw = first & 0x7f
-	let scale = 128
+	let rest = (first & 0x7f) >>> 1
+	let scale = 64
 	let position = at + 1
 	for (;;) {
 		if (position >= end || position - at >= 10) {
@@ -83,12 +89,12 @@ function longVarlong(bytes: Uint8Array, at: number, end: number): number {
 			return 0
 		}
 		const byte = bytes[position++] as number
-		raw += (byte & 0x7f) * scale
+		rest += (byte & 0x7f) * scale
 		if (byte < 0x80) break
 		scale *= 128
 	}
 	next = position
-	return (first & 1) === 1 ? -(raw - 1) / 2 - 1 : raw / 2
+	return (first & 1) === 1 ? -rest - 1 : rest
 }
 
 /** Position after the headers of a record, or 0 when they do not fit before `end`. */
@@ -126,7 +132,8 @@ function fail(walk: RecordWalk, index: number, failure: string): boolean {
 
 function addBad(walk: RecordWalk, batchIndex: number, reason: BadRecord['reason'], timestamp: number): void {
 	walk.bad ??= []
-	walk.bad.push({ batchIndex, reason, timestamp })
+	walk.badCount++
+	if (walk.bad.length < BAD_RECORDS_MAX) walk.bad.push({ batchIndex, reason, timestamp })
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { crc32 } from '../../../src/base/crc32.js'
 import type { BrokerConnection } from '../../../src/client/connection.js'
 import { requestCodec } from '../../../src/protocol/compile.js'
 import { ERROR } from '../../../src/protocol/errors.js'
@@ -11,7 +12,13 @@ import { decodeResponse, readRequestHeader, requestHeaderVersion } from '../../.
 import { fetch } from '../../../src/protocol/messages/fetch.js'
 import { produce } from '../../../src/protocol/messages/produce.js'
 import { Reader } from '../../../src/protocol/reader.js'
-import { batchAttributes, batchBytes, batchMaxTimestamp, stampBatch } from '../../../src/protocol/records/batch.js'
+import {
+	batchAttributes,
+	batchBytes,
+	batchMaxTimestamp,
+	stampBatch,
+	writeBatchCrc,
+} from '../../../src/protocol/records/batch.js'
 import { recordsOf } from '../../../src/protocol/records/compression.js'
 import { messagesOf, readMessage, wrapMessages, writeMessages } from '../../../src/protocol/records/legacy.js'
 import { rebuildBatch } from '../../../src/protocol/records/rebuild.js'
@@ -166,6 +173,43 @@ describe('produce', () => {
 		expect((await stored('refused')).length).toBe(1)
 	})
 
+	it('2.5 times beyond 2^53 come back as they went in; negative ones are refused', async () => {
+		await makeTopic(connection, 'odd-times')
+		const times = [1_700_000_000_123_456_789n, 1_700_000_000_123_456_787n, 2n ** 62n, 5n, -1n]
+		const timed = (timestamp: bigint): Buffer => {
+			const bytes = writeMessages(1, [{ offset: 0, attributes: 0, timestamp: 0, key: null, value: Buffer.from('v') }])
+			bytes.writeBigInt64BE(timestamp, 18)
+			bytes.writeUInt32BE(crc32(bytes.subarray(16)), 12)
+			return bytes
+		}
+		const set = Buffer.concat(times.map(timed))
+		const wrapper = {
+			offset: 4,
+			attributes: 1,
+			timestamp: 0,
+			key: null,
+			value: compression.compressNow('gzip', set, null),
+		}
+		for (const records of [set, writeMessages(1, [wrapper])]) {
+			expect((await send(connection, 'odd-times', Buffer.from(records), { version: 2 })).errorCode).toBe(0)
+		}
+		const answer = onlyPartition(await fetchFrom(connection, 'odd-times', 0)).records as Buffer
+		expect([answer.readBigInt64BE(27), answer.readBigInt64BE(35)]).toEqual([times[0], 2n ** 62n])
+		for (const offset of [0, 5]) {
+			const read: bigint[] = []
+			const back = (await oldFetch(2, 'odd-times', offset)).records as Buffer
+			const inner = offset === 0 ? back : compression.decompressNow('gzip', readMessage(back, 0).value as Buffer, 1e6)
+			for (let at = 0; read.length < times.length; at = readMessage(inner, at).end)
+				read.push(inner.readBigInt64BE(at + 18))
+			expect(read).toEqual(times)
+			if (offset === 5) expect(back.readBigInt64BE(18)).toBe(2n ** 62n)
+		}
+		for (const time of [-2n, -(2n ** 53n), -(2n ** 62n)]) {
+			const refused = await send(connection, 'odd-times', Buffer.concat([timed(5n), timed(time)]), { version: 2 })
+			expect(refused).toMatchObject({ errorCode: ERROR.INVALID_TIMESTAMP })
+		}
+	})
+
 	it('2.5 several plain messages are one batch; a topic with LogAppendTime stamps them', async () => {
 		await makeTopic(connection, 'stamped', 1, { 'message.timestamp.type': 'LogAppendTime' })
 		const messages = ['a', 'b', 'c'].map((value) => ({
@@ -308,6 +352,27 @@ describe('fetch', () => {
 			const read = await readSet((await oldFetch(version, 'marked', 0, 200)).records as Buffer)
 			expect(read.map(({ offset, value }) => [offset, value])).toEqual([[5, 'behind']])
 			expect(((await oldFetch(version, 'marked', 6)).records as Buffer).length).toBe(0)
+		}
+	})
+
+	it('2.7 a compressed batch whose last records are compacted away is passed over, also at the end of a segment', async () => {
+		await makeTopic(connection, 'holed', 1, { 'segment.bytes': '1000' })
+		const partition = broker.broker.replicas.find('holed', 0)
+		if (typeof partition === 'number') throw new Error('not here')
+		// As compaction leaves two records of which the second is gone; what follows has no room in the segment.
+		const plain = batchOf(['a'])
+		const holed = rebuildBatch(plain, compression.compressNow('gzip', plain.subarray(61), null), 'gzip', -1, 5)
+		holed.writeInt32BE(1, 23)
+		writeBatchCrc(holed, 0, holed.length)
+		const next = batchOf(['c'.repeat(950)])
+		stampBatch(holed, 0, 0, 0)
+		stampBatch(next, 0, 2, 0)
+		for (const set of [holed, next]) expect(await partition.log.appendAsFollower(set)).toMatchObject({ errorCode: 0 })
+		broker.broker.replicas.appended(partition)
+		expect(partition.log.segments().length).toBe(2)
+		for (const version of [0, 1, 2, 3]) {
+			const read = await readSet((await oldFetch(version, 'holed', 1)).records as Buffer)
+			expect(read.map(({ offset }) => offset)).toEqual([2])
 		}
 	})
 

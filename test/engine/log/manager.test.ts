@@ -8,6 +8,7 @@ import { DEFAULT_LOG_CONFIG, type LogConfig } from '../../../src/engine/log/log-
 import type { LogManager } from '../../../src/engine/log/manager.js'
 import { BATCH_HEADER_BYTES, stampBatch, writeBatchHeader } from '../../../src/protocol/records/batch.js'
 import { buildBatch } from '../../../src/protocol/records/record.js'
+import { until } from '../../helpers/until.js'
 import { SimDisk } from '../../sim/disk.js'
 import { batch, bytesOf, CLIENT, openLog, readAll, World } from './setup.js'
 
@@ -92,13 +93,40 @@ describe('folders', () => {
 		expect(names(disk, '/data').filter((name) => name.endsWith('-delete'))).toHaveLength(1)
 		manager.delete(partitionKey('u', 0))
 		world.clock.advance(60_000)
-		expect(names(disk, '/data').filter((name) => name.endsWith('-delete'))).toHaveLength(0)
+		await until('the folders are gone', () => !names(disk, '/data').some((name) => name.endsWith('-delete')))
 		await manager.getOrCreate({ topic: 't', partition: 0 }, null, DEFAULT_LOG_CONFIG)
 		manager.delete(T0)
 		disk.restart('process', () => 0)
 		const again = await openManager(new World(disk))
 		expect(again.all()).toEqual([])
 		expect(names(disk, '/data').filter((name) => name.endsWith('-delete'))).toHaveLength(0)
+	})
+
+	test('a topic of many partitions leaves the checkpoints in one write, and before any of them comes back', async () => {
+		const disk = new SimDisk()
+		const world = new World(disk)
+		const manager = await openManager(world)
+		const keys = Array.from({ length: 50 }, (_, partition) => partitionKey('t', partition))
+		for (const partition of keys.keys()) await manager.getOrCreate({ topic: 't', partition }, null, DEFAULT_LOG_CONFIG)
+		await manager.getOrCreate({ topic: 'stays', partition: 0 }, null, DEFAULT_LOG_CONFIG)
+		world.clock.advance(60_000)
+		const named = () => disk.readFileNow('/data/recovery-point-offset-checkpoint').toString().split('\n').slice(1, 3)
+		expect(named()[0]).toBe('51')
+		let writes = 0
+		disk.fail = (operation, path) => {
+			if (operation === 'rename' && path.includes('recovery-point')) writes++
+			return null
+		}
+		for (const key of keys) manager.delete(key)
+		world.clock.advance(100)
+		expect([named(), writes]).toEqual([['1', 'stays 0 0'], 1])
+		manager.delete(partitionKey('stays', 0))
+		await manager.getOrCreate({ topic: 'stays', partition: 0 }, null, DEFAULT_LOG_CONFIG)
+		expect([named()[0], writes]).toEqual(['0', 2])
+		world.clock.advance(60_000)
+		manager.delete(partitionKey('stays', 0))
+		await manager.close(0n)
+		expect(named()[0]).toBe('0')
 	})
 
 	test('19.15 a second broker, and a Java broker, are refused by name', async () => {

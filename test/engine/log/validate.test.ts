@@ -44,7 +44,7 @@ function edited(edit: (bytes: Buffer) => void, source = batch(3)): Buffer {
 
 function compressed(codec: 'gzip' | 'snappy' | 'lz4' | 'zstd', source = batch(5)): Buffer {
 	const stream = compression.compressNow(codec, source.subarray(61), null)
-	return rebuildBatch(source, stream, codec, -1, batchMaxTimestamp(source, 0))
+	return rebuildBatch(source, stream, codec, -1, null)
 }
 
 describe('shape of the request', () => {
@@ -305,6 +305,69 @@ describe('what is written', () => {
 		expect((await produce(Buffer.from(odd))).errorCode).toBe(0)
 		expect((await produce(compressed('gzip', odd))).errorCode).toBe(87)
 		expect((await produce(compressed('gzip', odd), { compressionType: 'lz4' })).errorCode).toBe(0)
+	})
+
+	test('4.20 odd offset deltas are made dense, everything else of each record stays', async () => {
+		const field = fc.option(
+			fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array)),
+			{ nil: null },
+		)
+		const header = fc.record({ key: fc.string({ maxLength: 5 }), value: field })
+		const record = fc.record({
+			timestamp: fc.nat(NOW),
+			key: field,
+			value: field,
+			headers: fc.array(header, { maxLength: 3 }),
+			offsetDelta: fc.nat(100_000),
+		})
+		await fc.assert(
+			fc.asyncProperty(fc.array(record, { minLength: 2, maxLength: 300 }), async (records) => {
+				records[records.length - 1] = {
+					...(records[records.length - 1] as (typeof records)[0]),
+					offsetDelta: records.length - 1,
+				}
+				const source = compressed('gzip', buildBatch({ records }))
+				const { log, manager } = await openLog(undefined, { compressionType: 'none', retentionMs: -1 })
+				expect(await log.appendAsLeader(source, CLIENT)).toMatchObject({ errorCode: 0 })
+				const read = await readAll(log)
+				expect(read.map(({ offset }) => offset)).toEqual(records.map((_, i) => i))
+				expect(read.map(({ timestamp, key, value, headers }) => ({ timestamp, key, value, headers }))).toEqual(
+					records.map(({ timestamp, key, value, headers }) => ({ timestamp, key, value, headers })),
+				)
+				await manager.close(0n)
+			}),
+			{ numRuns: 30 },
+		)
+	})
+
+	test('1.9 times beyond 2^53 (some send nanoseconds) stay as they are; only a wrong maximum is set right, exactly', async () => {
+		const base = 1_700_000_000_123_456_789n
+		const source = batch(4)
+		source.writeBigInt64BE(base, 27)
+		source.writeBigInt64BE(base + 3n, 35)
+		writeBatchCrc(source, 0, source.length)
+		for (const sent of [source, compressed('gzip', source)]) {
+			const kept = await produce(Buffer.from(sent))
+			expect([kept.errorCode, kept.stored.subarray(16).equals(sent.subarray(16))]).toEqual([0, true])
+			const wrong = edited((bytes) => bytes.writeBigInt64BE(base + 2n, 35), sent)
+			const { stored } = await produce(wrong)
+			expect([stored.readBigInt64BE(27), stored.readBigInt64BE(35)]).toEqual([base, base + 3n])
+			expect(isBatchCrcRight(stored, 0, stored.length)).toBe(true)
+			const packed = await produce(Buffer.from(sent), { compressionType: 'lz4' })
+			expect([packed.stored.readBigInt64BE(27), packed.stored.readBigInt64BE(35)]).toEqual([base, base + 3n])
+		}
+	})
+
+	test('4.14 a small request with very many bad records is refused with the first of them listed', async () => {
+		const record = buildBatch({ records: [{ timestamp: NOW, key: null, value: null }] }).subarray(61)
+		const count = 200_000
+		const header = Buffer.from(batch(1).subarray(0, 61))
+		header.writeInt32BE(count - 1, 23)
+		header.writeInt32BE(count, 57)
+		const stream = compression.compressNow('gzip', Buffer.concat(Array.from({ length: count }, () => record)), null)
+		const refused = await produce(rebuildBatch(header, stream, 'gzip', -1, NOW), { isCompacted: true })
+		expect(refused).toMatchObject({ errorCode: 87, message: '200000 records have been rejected' })
+		expect(refused.recordErrors.length).toBe(10_000)
 	})
 
 	test('4.21 an append above segment.bytes answers 18', async () => {

@@ -2,10 +2,12 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { ByteGate } from '../../../src/base/byte-gate.js'
 import { CodecError } from '../../../src/base/compression.js'
 import { crc32 } from '../../../src/base/crc32.js'
 import { batchMaxTimestamp, stampBatch } from '../../../src/protocol/records/batch.js'
 import { downConvert, NoDownConversion } from '../../../src/protocol/records/down-convert.js'
+import { RecordFormatError } from '../../../src/protocol/records/fields.js'
 import {
 	type LegacyMessage,
 	messagesOf,
@@ -14,11 +16,17 @@ import {
 	writeMessages,
 } from '../../../src/protocol/records/legacy.js'
 import { rebuildBatch } from '../../../src/protocol/records/rebuild.js'
-import { buildBatch, buildMarker, RecordFormatError } from '../../../src/protocol/records/record.js'
+import { buildBatch, buildMarker } from '../../../src/protocol/records/record.js'
 import { NodeCompression } from '../../../src/runtime/node-compression.js'
 
 const compression = new NodeCompression()
 const MAX = 10_000_000
+const PARTS = {
+	compression,
+	decompressedBytesMax: MAX,
+	plains: new ByteGate(MAX),
+	soon: (next: () => void) => void setImmediate(next),
+}
 const codecs = ['gzip', 'snappy', 'lz4'] as const
 
 const bytes = fc.option(
@@ -166,7 +174,7 @@ describe('down-conversion', () => {
 							? plain
 							: rebuildBatch(plain, compression.compressNow(codec, plain.subarray(61), null), codec, -1, latest)
 					stampBatch(batch, 0, base, 4)
-					const converted = (await downConvert(compression, batch, magic, 0, MAX)) as Buffer
+					const converted = (await downConvert(PARTS, batch, magic, 0)) as Buffer
 					const outer = readMessage(converted, 0)
 					expect(outer.attributes & 7).toBe(['none', 'gzip', 'snappy', 'lz4'].indexOf(codec))
 					const read = (await readAll(converted)).map((each) => seen(magic, each))
@@ -186,15 +194,15 @@ describe('down-conversion', () => {
 			records: ['a', 'b', 'c'].map((value) => ({ timestamp: 5, key: null, value: Buffer.from(value) })),
 		})
 		const offsets = async (batch: Buffer, from: number) =>
-			(await readAll((await downConvert(compression, batch, 1, from, MAX)) as Buffer)).map(({ offset }) => offset)
+			(await readAll((await downConvert(PARTS, batch, 1, from)) as Buffer)).map(({ offset }) => offset)
 		expect(await offsets(plain, 1)).toEqual([1, 2])
-		expect(await downConvert(compression, plain, 1, 3, MAX)).toBeNull()
+		expect(await downConvert(PARTS, plain, 1, 3)).toBeNull()
 		const packed = rebuildBatch(plain, compression.compressNow('gzip', plain.subarray(61), null), 'gzip', -1, 5)
 		expect(await offsets(packed, 1)).toEqual([0, 1, 2])
 		const marker = buildMarker('commit', { producerId: 1n, producerEpoch: 0, coordinatorEpoch: 0, timestamp: 1 })
-		expect(await downConvert(compression, marker, 1, 0, MAX)).toBeNull()
+		expect(await downConvert(PARTS, marker, 1, 0)).toBeNull()
 		const zstd = rebuildBatch(plain, compression.compressNow('zstd', plain.subarray(61), null), 'zstd', -1, 5)
-		await expect(downConvert(compression, zstd, 1, 0, MAX)).rejects.toThrow(NoDownConversion)
+		await expect(downConvert(PARTS, zstd, 1, 0)).rejects.toThrow(NoDownConversion)
 	})
 
 	test('2.7 format 1 to format 0, and what is old already stays as it is', async () => {
@@ -206,8 +214,8 @@ describe('down-conversion', () => {
 			writeMessages(1, messages.slice(0, 1)),
 			await wrapMessages(compression, 1, 'snappy', messages, -1),
 		]) {
-			expect(await downConvert(compression, set, 1, 0, MAX)).toBe(set)
-			const read = await readAll((await downConvert(compression, set, 0, 0, MAX)) as Buffer)
+			expect(await downConvert(PARTS, set, 1, 0)).toBe(set)
+			const read = await readAll((await downConvert(PARTS, set, 0, 0)) as Buffer)
 			expect(read.map(({ offset, timestamp }) => [offset, timestamp])).toEqual(
 				(await readAll(set)).map(({ offset }) => [offset, -1]),
 			)

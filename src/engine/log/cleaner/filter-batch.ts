@@ -24,7 +24,7 @@ import {
 	writeBatchHeader,
 } from '../../../protocol/records/batch.js'
 import { codecName, compressStream } from '../../../protocol/records/compression.js'
-import { RecordFormatError } from '../../../protocol/records/record.js'
+import { RecordFormatError } from '../../../protocol/records/fields.js'
 import type { Slices } from '../scan.js'
 import { type BatchFate, horizonFor, keepsRecord } from './keep.js'
 import type { OffsetMap } from './offset-map.js'

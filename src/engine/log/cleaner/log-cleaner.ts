@@ -8,7 +8,7 @@
  */
 
 import { CodecError } from '../../../base/compression.js'
-import { RecordFormatError } from '../../../protocol/records/record.js'
+import { RecordFormatError } from '../../../protocol/records/fields.js'
 import { errorText, type Logger } from '../../../runtime/logger.js'
 import { type Clock, DiskError, type Timer } from '../../../runtime/ports.js'
 import type { PartitionLog } from '../partition-log.js'

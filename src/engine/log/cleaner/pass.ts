@@ -16,8 +16,8 @@ import {
 	batchRecordCount,
 	CONTROL_BIT,
 } from '../../../protocol/records/batch.js'
+import { RecordFormatError } from '../../../protocol/records/fields.js'
 import { messagesOf } from '../../../protocol/records/legacy.js'
-import { RecordFormatError } from '../../../protocol/records/record.js'
 import type { CleaningRun, LogCore } from '../log-core.js'
 import { Slices } from '../scan.js'
 import { lastOffsetOf, maxTimestampOf, Segment } from '../segment.js'

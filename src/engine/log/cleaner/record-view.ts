@@ -4,7 +4,7 @@
  */
 
 import { writeVarint, writeVarlong } from '../../../base/bytes.js'
-import { RecordFormatError } from '../../../protocol/records/record.js'
+import { RecordFormatError } from '../../../protocol/records/fields.js'
 
 /** Deltas longer than so many bytes are read as bigint: a double would lose their low bits. */
 const SAFE_VARLONG_BYTES = 7

@@ -16,8 +16,8 @@ import {
 	LOG_APPEND_TIME_BIT,
 } from '../../../protocol/records/batch.js'
 import { codecName, decompressStream } from '../../../protocol/records/compression.js'
+import { RecordFormatError } from '../../../protocol/records/fields.js'
 import { messagesOf } from '../../../protocol/records/legacy.js'
-import { RecordFormatError } from '../../../protocol/records/record.js'
 import { RecordWalk, walkRecords } from '../../../protocol/records/walk.js'
 import type { Clock, Disk } from '../../../runtime/ports.js'
 import { markerOf } from '../marker.js'
