@@ -27,12 +27,14 @@ function dataDirs() {
 
 broker.stdout.setEncoding('utf8')
 let output = ''
+let isReady = false
 broker.stdout.on('data', (chunk) => {
 	output += chunk
 	const line = /^ready (.*)$/m.exec(output)
 	if (line === null) return
 	broker.stdout.removeAllListeners('data')
 	broker.stdout.resume()
+	isReady = true
 	welcome(Object.fromEntries(line[1].split(' ').map((pair) => pair.split('='))))
 })
 
@@ -70,6 +72,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
 	})
 }
 broker.on('exit', (code, signal) => {
+	// It ended without serving: what it had to say (`--help`) is the answer.
+	if (!isReady) process.stdout.write(output)
 	if (toldMs === Number.NEGATIVE_INFINITY && signal !== null) {
 		process.stderr.write(`npm start: the broker was ended by ${signal}; start again, it recovers what was written\n`)
 	}

@@ -2,6 +2,7 @@
 
 import { CodecError } from '../base/compression.js'
 import { AuthenticationError, BrokerError, ConnectionError, UnsupportedError } from '../client/errors.js'
+import { CorruptBatch } from '../client/fetched.js'
 import { ERROR } from '../protocol/errors.js'
 import { CliError, EXIT } from './errors.js'
 
@@ -16,6 +17,12 @@ export function toCliError(error: unknown): CliError {
 	if (error instanceof UnsupportedError) return new CliError(error.message, EXIT.failed, null, 'KCLI_UNSUPPORTED')
 	if (error instanceof AuthenticationError) return new CliError(error.message, EXIT.failed, null, 'KCLI_AUTHENTICATION')
 	if (error instanceof CodecError) return new CliError(error.message, EXIT.failed, null, 'KCLI_CODEC')
+	if (error instanceof CorruptBatch) {
+		const { topic, partition, offset, nextOffset } = error
+		const isTold = nextOffset > offset && nextOffset - offset <= 2 ** 31
+		const hint = isTold ? `what follows it: kcli consume ${topic} -p ${partition} -o ${nextOffset}` : null
+		return new CliError(error.message, EXIT.failed, hint, 'KCLI_CORRUPT_BATCH')
+	}
 	const message = error instanceof Error ? error.message : String(error)
 	return new CliError(message, EXIT.failed, null, 'KCLI_UNEXPECTED')
 }

@@ -17,6 +17,7 @@ const ROWS: readonly (readonly [string, boolean, string])[] = [
 	['KCLI_BROKER_ID_TAKEN', false, 'Another broker with this id lives.'],
 	['KCLI_CODEC', false, 'Compressed records cannot be unpacked.'],
 	['KCLI_CONNECTION', true, 'No broker could be reached, a connection broke, or an answer did not come in time.'],
+	['KCLI_CORRUPT_BATCH', false, 'A batch that the broker sent is damaged.'],
 	['KCLI_DECLINED', false, 'The question was answered with no.'],
 	['KCLI_DELIVERY', false, 'Records were not written; the first of them is named.'],
 	['KCLI_DIR_LOCKED', false, 'Another process uses the data folder.'],

@@ -185,7 +185,7 @@ async function printOutcome(
 				{ header: 'PARTITIONS', value: ({ partitionCount }) => partitionCount },
 				{ header: 'RECORDS', value: ({ records }) => records, unit: 'count' },
 				{ header: 'SIZE', value: ({ bytes }) => bytes, unit: 'bytes' },
-				{ header: 'GROUPS', value: ({ groups }) => groups.join(',') || null, isWide: true },
+				{ header: 'GROUPS', value: ({ groups }) => groups.join(',') || null, isWide: !isDryRun },
 				{ header: 'BACKUP', value: ({ backup }) => backup, isWide: true },
 			]),
 			nameOf: ({ name }) => name,

@@ -55,6 +55,8 @@ export class CorruptBatch extends Error {
 		readonly topic: string,
 		readonly partition: number,
 		readonly offset: number,
+		/** Where what follows it begins, if its header is to be trusted. */
+		readonly nextOffset: number,
 		why: string,
 		override readonly cause?: unknown,
 	) {
@@ -179,7 +181,9 @@ export class Fetched {
 	}
 
 	#corrupt(at: number, why: string, cause?: unknown): CorruptBatch {
-		return new CorruptBatch(this.topic, this.partition, batchBaseOffset(this.#bytes, at), why, cause)
+		const end = wholeBatchEnd(this.#bytes, at, this.#bytes.length)
+		const { nextOffset } = endOfBatches(this.#bytes.subarray(at, Math.max(at, end)), 0)
+		return new CorruptBatch(this.topic, this.partition, batchBaseOffset(this.#bytes, at), nextOffset, why, cause)
 	}
 }
 
