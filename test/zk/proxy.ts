@@ -81,7 +81,10 @@ export class FaultProxy {
 			this.#pairs.delete(pair)
 		}
 		client.on('close', end)
-		server.on('close', end)
+		// Of a frozen link nothing comes through, its end neither.
+		server.on('close', () => {
+			if (!this.isFrozen) end()
+		})
 		this.#forward(client, server, end, (frame) => this.onRequest(frame))
 		this.#forward(server, client, end, (frame) => this.onReply(frame))
 	}
