@@ -112,6 +112,7 @@ export function parseConnectString(text: string): Pick<DriverOptions, 'servers' 
 	const hosts = slash < 0 ? text : text.slice(0, slash)
 	const chroot = slash < 0 ? '' : text.slice(slash).replace(/\/+$/, '')
 	if (chroot.includes('//')) throw new Error(`bad chroot in "${text}"`)
+	if (chroot.includes(',')) throw new Error(`a chroot stands once, behind the last address: not "${text}"`)
 	const servers = hosts
 		.split(',')
 		.map((each) => each.trim())

@@ -5,8 +5,8 @@
  */
 
 import type { Clock, Random } from '../runtime/ports.js'
+import { ensurePaths } from './ensure-paths.js'
 import { ANY_VERSION, isZkError, type ZkChildren, type ZkOp, type ZkSession, type ZkWatch } from './port.js'
-import { ensurePaths } from './recipes.js'
 import {
 	configChangeZnode,
 	configZnode,

@@ -7,6 +7,7 @@
  */
 
 import type { Clock } from '../runtime/ports.js'
+import { createUnlessPresent, ensurePaths } from './ensure-paths.js'
 import {
 	ANY_VERSION,
 	isZkError,
@@ -27,29 +28,6 @@ import {
 	controllerZnode,
 	ROOT_PATHS,
 } from './znodes.js'
-
-/** Makes `paths` and their parents as persistent nodes with null data, all in one round trip; present ones stay. */
-export async function ensurePaths(session: ZkSession, paths: readonly string[]): Promise<void> {
-	const wanted = new Set<string>()
-	for (const path of paths) {
-		for (let slash = path.indexOf('/', 1); slash > 0; slash = path.indexOf('/', slash + 1)) {
-			wanted.add(path.slice(0, slash))
-		}
-		wanted.add(path)
-	}
-	await Promise.all([...wanted].map((path) => createUnlessPresent(session, path, null)))
-}
-
-/** False when the node was there already. */
-async function createUnlessPresent(session: ZkSession, path: string, data: Buffer | null): Promise<boolean> {
-	try {
-		await session.create(path, data)
-		return true
-	} catch (error) {
-		if (isZkError(error, 'NODE_EXISTS')) return false
-		throw error
-	}
-}
 
 /** The nodes every broker makes at its start when they are absent. */
 export function createRootNodes(session: ZkSession): Promise<void> {

@@ -99,8 +99,11 @@ export abstract class SessionOps {
 		}
 		await Promise.all(
 			parents.map((parent) =>
-				this.create(parent, null, onlyCall(options)).catch((error: unknown) => {
-					if (!isZkError(error, 'NODE_EXISTS')) throw error
+				this.create(parent, null, onlyCall(options)).catch(async (error: unknown) => {
+					if (isZkError(error, 'NODE_EXISTS')) return
+					// Without a right on its parent ZooKeeper does not say that a node is there.
+					if (isZkError(error, 'NO_AUTH') && (await this.exists(parent, onlyCall(options))) !== null) return
+					throw error
 				}),
 			),
 		)

@@ -15,9 +15,9 @@ import {
 	parseConnectString,
 	type ZkDriver,
 } from './driver.js'
+import { ensurePaths } from './ensure-paths.js'
 import type { ZkState, ZkSubscription, ZkWatch } from './port.js'
 import { type ZkChildren, type ZkData, ZkError, type ZkSession, type ZkSessionEvent, type ZkStat } from './port.js'
-import { ensurePaths } from './recipes.js'
 import { CallLine } from './session-calls.js'
 import { type SessionFacts, SessionOps } from './session-ops.js'
 import { WatchHub } from './session-watches.js'

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { ensurePaths } from '../../src/zk/ensure-paths.js'
 import { OP } from '../../src/zk/messages.js'
 import type { ZkSession } from '../../src/zk/port.js'
 import * as recipes from '../../src/zk/recipes.js'
@@ -180,7 +181,7 @@ describe('the controller', () => {
 		const won = await recipes.electController(zk, clock, 1)
 		const epochVersion = won.won ? won.epochVersion : -2
 		const paths = Array.from({ length: 600 }, (_, i) => `/brokers/topics/t/partitions/${i}/state`)
-		await recipes.ensurePaths(zk, paths)
+		await ensurePaths(zk, paths)
 		await recipes.fencedRemoveTree(zk, epochVersion, '/brokers/topics/t')
 		expect(await zk.exists('/brokers/topics/t')).toBeNull()
 		expect(await zk.exists('/brokers/topics')).not.toBeNull()

@@ -5,6 +5,8 @@ import type { BrokerConnection } from '../../../src/client/connection.js'
 import { ERROR } from '../../../src/protocol/errors.js'
 import { offsetForLeaderEpoch } from '../../../src/protocol/messages/offsets.js'
 import { deleteRecords } from '../../../src/protocol/messages/topics.js'
+import { TRANSACTIONAL_BIT } from '../../../src/protocol/records/batch.js'
+import { buildBatch, buildMarker } from '../../../src/protocol/records/record.js'
 import { startTestBroker, type TestBroker } from '../../helpers/broker.js'
 import { batchOf, fetchFrom, makeTopic, offsetAt, onlyPartition, send } from '../../helpers/requests.js'
 
@@ -46,7 +48,6 @@ describe('list offsets', () => {
 
 	it('10.2 times between records find the next one (kop#334)', async () => {
 		await makeTopic(connection, 'even')
-		const { buildBatch } = await import('../../../src/protocol/records/record.js')
 		for (const timestamp of [2, 4, 6, 8]) {
 			await send(connection, 'even', buildBatch({ records: [{ timestamp, key: null, value: null }] }))
 		}
@@ -59,7 +60,30 @@ describe('list offsets', () => {
 		expect((await offsetAt(connection, 'timed', -1, { leaderEpoch: 3 })).errorCode).toBe(ERROR.UNKNOWN_LEADER_EPOCH)
 	})
 
-	it('10.5 version 0 lists segment starts, newest first', async () => {
+	it('10.2 a time is answered as far as the reader may see: not into an open transaction (redpanda#3161)', async () => {
+		await makeTopic(connection, 'open')
+		await send(connection, 'open', batchOf(['a']))
+		const partition = broker.broker.replicas.find('open', 0)
+		if (typeof partition === 'number') throw new Error('not here')
+		const open = buildBatch({
+			records: [{ timestamp: 5000, key: null, value: Buffer.from('b') }],
+			producerId: 7n,
+			producerEpoch: 0,
+			baseSequence: 0,
+			attributes: TRANSACTIONAL_BIT,
+		})
+		await partition.append(open, { origin: 'coordinator', produceVersion: 11 })
+		broker.broker.replicas.appended(partition)
+		expect((await offsetAt(connection, 'open', 4000)).offset).toBe(1)
+		expect(await offsetAt(connection, 'open', 4000, { isolation: 1 })).toMatchObject({ offset: -1, timestamp: -1 })
+		expect((await offsetAt(connection, 'open', -1, { isolation: 1 })).offset).toBe(1)
+		const marker = buildMarker('commit', { producerId: 7n, producerEpoch: 0, coordinatorEpoch: 0, timestamp: 6000 })
+		await partition.append(marker, { origin: 'coordinator', produceVersion: 11 })
+		broker.broker.replicas.appended(partition)
+		expect((await offsetAt(connection, 'open', 4000, { isolation: 1 })).offset).toBe(1)
+	})
+
+	it('10.5 version 0 lists segment starts, newest first (redpanda#4473)', async () => {
 		await makeTopic(connection, 'rolled', 1, { 'segment.bytes': '300' })
 		for (let i = 0; i < 6; i++) await send(connection, 'rolled', batchOf(['x'.repeat(100)]))
 		const latest = await offsetAt(connection, 'rolled', -1, { version: 0 })

@@ -64,7 +64,7 @@ describe('shape of the request', () => {
 		})
 	})
 
-	test('4.4 magic 0 and 1 answer 87 from version 3 on and are checked below; magic 3 answers 2', async () => {
+	test('2.9 4.4 magic 0 and 1 answer 87 from version 3 on and are checked below; magic 3 answers 2', async () => {
 		const legacy = Buffer.alloc(40)
 		legacy.writeInt32BE(28, 8)
 		expect(await produce(Buffer.from(legacy))).toMatchObject({ errorCode: 87, logStartOffset: -1 })
