@@ -51,9 +51,10 @@ export interface LogServices {
 	readonly onCleanedOffset: () => void
 }
 
-/** A cleaner pass under way; whoever takes segments from under it sets `isAborted`, and it gives up at its next step. */
+/** A cleaner pass under way; whoever takes segments from under it aborts it, and it gives up at its next step. */
 export interface CleaningRun {
-	isAborted: boolean
+	readonly isAborted: boolean
+	abort(): void
 }
 
 /** How a log begins its life; made by recovery. */
@@ -257,7 +258,7 @@ export class LogCore {
 
 	/** What is at or above `offset` is about to be cut: a pass gives up, and what was clean there is not any more (21.10). */
 	cutCleaned(offset: number): void {
-		if (this.cleaning !== null) this.cleaning.isAborted = true
+		this.cleaning?.abort()
 		if (this.cleanedOffset === null || this.cleanedOffset <= offset) return
 		this.cleanedOffset = offset
 		this.services.onCleanedOffset()
@@ -284,6 +285,7 @@ export class LogCore {
 	fence(error: DiskError): void {
 		if (this.fencedBy !== null) return
 		this.fencedBy = error
+		this.cleaning?.abort()
 		this.services.logger.error('log is fenced after a disk error', { log: this.name, error: error.message })
 		try {
 			this.segments.active.cutFile()

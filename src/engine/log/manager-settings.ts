@@ -3,6 +3,7 @@
 import type { TopicPartition } from '../../base/ids.js'
 import type { DiskError } from '../../runtime/ports.js'
 import type { CleanerSettings } from './cleaner/log-cleaner.js'
+import type { PassRunner } from './cleaner/pass-job.js'
 import type { LogConfig } from './log-config.js'
 
 /** Broker settings that the log layer reads, in ms and bytes. Infinity: never. */
@@ -19,6 +20,8 @@ export interface LogManagerSettings {
 	readonly decompressedBytesMax: number
 	/** Asked again at each use: all of it may change at run time. */
 	readonly cleaner: () => CleanerSettings
+	/** Where compaction works; without it on the loop. Closed by the manager. */
+	readonly cleanerPasses?: PassRunner
 }
 
 /** Apache Kafka 3.9's defaults. */

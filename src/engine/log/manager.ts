@@ -11,6 +11,7 @@ import { errorText, type Logger } from '../../runtime/logger.js'
 import { type Clock, type Disk, DiskError, type HostClaim, type Runtime } from '../../runtime/ports.js'
 import { CheckpointError } from './checkpoint.js'
 import { LogCleaner } from './cleaner/log-cleaner.js'
+import { INLINE_PASSES } from './cleaner/pass.js'
 import { DataDir, fewestPartitions } from './data-dir.js'
 import { Deletions } from './deletions.js'
 import { lockDirectory } from './dir-lock.js'
@@ -79,6 +80,7 @@ export class LogManager {
 		this.#cleaner = new LogCleaner(this.#clock, logger, {
 			logs: () => [...this.#logs.values()].filter(({ dir }) => dir.isOnline).map(({ log }) => log),
 			settings: settings.cleaner,
+			runner: settings.cleanerPasses ?? INLINE_PASSES,
 			checkpoint: (log) => this.#checkpointCleaned(log.name),
 		})
 		for (const path of settings.dataDirs)

@@ -7,8 +7,9 @@ import type { TopicId } from '../../base/ids.js'
 import type { DiskError } from '../../runtime/ports.js'
 import { Appender, type AppendOutcome, type LeaderAppendOptions } from './append.js'
 import { appendAsFollower, type FollowerOutcome } from './append-follower.js'
+import { cleanLog, type PassLimits } from './cleaner/clean-log.js'
 import { type DirtyRange, dirtyRange } from './cleaner/dirty-range.js'
-import { cleanLog, type PassLimits, type PassResult } from './cleaner/pass.js'
+import type { PassResult } from './cleaner/pass-job.js'
 import type { EpochEnd, EpochEntry } from './epoch-cache.js'
 import { writePartitionMetadata } from './folder.js'
 import type { LogConfig } from './log-config.js'
@@ -269,7 +270,7 @@ export class PartitionLog {
 
 	/** Makes a pass that is under way give up at its next step. */
 	abortCleaning(): void {
-		if (this.#core.cleaning !== null) this.#core.cleaning.isAborted = true
+		this.#core.cleaning?.abort()
 	}
 
 	/** A disk operation on its files failed: the log and its dir go offline (20.11). */
@@ -300,6 +301,7 @@ export class PartitionLog {
 	abandon(): void {
 		const core = this.#core
 		core.isClosed = true
+		core.cleaning?.abort()
 		core.tail.clear()
 		for (const segment of core.segments.all) segment.abandon()
 	}
@@ -307,6 +309,7 @@ export class PartitionLog {
 	/** The data dir went offline for another log's error: fenced like it. */
 	failed(error: DiskError): void {
 		this.#core.fencedBy ??= error
+		this.#core.cleaning?.abort()
 		this.#core.tail.clear()
 	}
 

@@ -15,7 +15,7 @@ import type { PartitionLog } from '../partition-log.js'
 import { SegmentDamage } from '../segment.js'
 import { IndexDamage } from '../sparse-index.js'
 import { type DirtyRange, dirtiest } from './dirty-range.js'
-import { CleaningAborted } from './pass.js'
+import { CleaningAborted, PassLost, type PassRunner } from './pass-job.js'
 import { Throttle } from './throttle.js'
 
 /** Broker settings (log.cleaner.*). */
@@ -38,6 +38,7 @@ export interface CleanerOwner {
 	readonly logs: () => readonly PartitionLog[]
 	/** Current settings; asked again before each pass. */
 	readonly settings: () => CleanerSettings
+	readonly runner: PassRunner
 	/** The cleaned offset of `log` has changed: its dir's checkpoint is written. */
 	readonly checkpoint: (log: PartitionLog) => void
 }
@@ -75,6 +76,7 @@ export class LogCleaner {
 		this.#throttle.releaseAll()
 		this.wake()
 		await Promise.all(this.#workers.values())
+		await this.#owner.runner.close()
 	}
 
 	/** Ends the pauses: something may be due. */
@@ -178,6 +180,7 @@ export class LogCleaner {
 				loadFactor: settings.loadFactor,
 				pieceBytes: Math.floor(settings.ioBufferBytes / threads / 2),
 				throttle: this.#throttle,
+				runner: this.#owner.runner,
 			})
 			this.#owner.checkpoint(log)
 			this.#logger.info('log is compacted', {
@@ -208,6 +211,7 @@ export class LogCleaner {
 			log.diskFailed(error)
 			return
 		}
+		if (error instanceof PassLost) throw error
 		this.#uncleanable.add(log)
 		const isDamage =
 			error instanceof SegmentDamage ||

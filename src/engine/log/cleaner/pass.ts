@@ -18,53 +18,30 @@ import {
 } from '../../../protocol/records/batch.js'
 import { RecordFormatError } from '../../../protocol/records/fields.js'
 import { messagesOf } from '../../../protocol/records/legacy.js'
-import type { CleaningRun, LogCore } from '../log-core.js'
 import { Slices } from '../scan.js'
 import { lastOffsetOf, maxTimestampOf, Segment } from '../segment.js'
 import { IndexDamage } from '../sparse-index.js'
-import type { AbortedTransaction } from '../txn-index.js'
-import type { DirtyRange } from './dirty-range.js'
 import { deleteHorizonOf, type FilterContext, filterBatch } from './filter-batch.js'
 import { filterLegacy } from './filter-legacy.js'
-import { type GroupSegment, groupSegments } from './groups.js'
-import { fateOf, type LastRecord, mayDropLegacyTombstone } from './keep.js'
-import { HASH_KEY_BYTES } from './key-hash.js'
+import { groupSegments } from './groups.js'
+import { fateOf, mayDropLegacyTombstone } from './keep.js'
 import { OffsetMap, slotsFor } from './offset-map.js'
+import {
+	CleaningAborted,
+	type PassHost,
+	type PassJob,
+	type PassPorts,
+	type PassResult,
+	type PassRunner,
+	type SourceFacts,
+} from './pass-job.js'
 import { PieceReader } from './piece-reader.js'
 import { plainRecords } from './plain-records.js'
 import { RecordView } from './record-view.js'
-import { CLEANED, removeCleaned, swapIn } from './swap.js'
-import type { Throttle } from './throttle.js'
+import { CLEANED } from './swap.js'
 import { CleanedTransactions } from './transactions.js'
 
-/** The log was truncated, closed or taken offline: the pass was given up, its files are gone. */
-export class CleaningAborted extends Error {
-	override readonly name = 'CleaningAborted'
-}
-
-/** What a pass may use. */
-export interface PassLimits {
-	/** For the offset map of one pass. */
-	readonly mapBytes: number
-	/** Share of the map's slots that is filled at most. */
-	readonly loadFactor: number
-	/** Bytes read at once; a larger batch is read whole. */
-	readonly pieceBytes: number
-	readonly throttle: Throttle
-}
-
-export interface PassResult {
-	/** Everything below is clean now: the next pass begins here. */
-	readonly endOffset: number
-	/** Keys in the map. */
-	readonly keys: number
-	readonly segmentsBefore: number
-	readonly segmentsAfter: number
-	readonly bytesBefore: number
-	readonly bytesAfter: number
-}
-
-interface Source extends GroupSegment {
+interface Source extends SourceFacts {
 	readonly segment: Segment
 }
 
@@ -72,70 +49,56 @@ const RECORDS_A_LOOK = 512
 /** More small batches than this are copied together before they are written. */
 const GATHER_MAX = 16
 
-/**
- * Makes a pass over what `range` allows, and sets `core.cleanedOffset`. Rejects with {@link CleaningAborted}, with
- * `SegmentDamage`, `RecordFormatError` or `CodecError` when the log holds what cannot be read, and with `DiskError`; the
- * log is whole in each case but the last.
- */
-export async function cleanLog(core: LogCore, range: DirtyRange, limits: PassLimits): Promise<PassResult> {
-	const run: CleaningRun = { isAborted: false }
-	const pass = new Pass(core, range, limits, run)
-	core.cleaning = run
+/** Makes the pass of `job`. Rejects with {@link CleaningAborted} once `host` is over, and as `cleanLog` says. */
+export async function makePass(ports: PassPorts, job: PassJob, host: PassHost): Promise<PassResult> {
+	const pass = new Pass(ports, job, host)
 	try {
 		return await pass.go()
 	} catch (error) {
-		// What a log that went away answers is not its own fault.
-		throw pass.isOver ? new CleaningAborted(core.name) : error
+		throw host.isOver ? new CleaningAborted(job.log) : error
 	} finally {
 		pass.close()
-		core.cleaning = null
 	}
 }
 
+/** Passes on the caller's own loop. */
+export const INLINE_PASSES: PassRunner = { run: makePass, close: () => Promise.resolve() }
+
 class Pass {
-	readonly #core: LogCore
-	readonly #range: DirtyRange
-	readonly #limits: PassLimits
-	readonly #run: CleaningRun
+	readonly #ports: PassPorts
+	readonly #job: PassJob
+	readonly #host: PassHost
 	readonly #reader: PieceReader
 	readonly #sources: readonly Source[]
-	readonly #aborted: readonly AbortedTransaction[]
-	readonly #lastRecords: ReadonlyMap<bigint, LastRecord>
 	readonly #context: FilterContext
 	readonly #legacyHorizonMs: number
 
-	constructor(core: LogCore, range: DirtyRange, limits: PassLimits, run: CleaningRun) {
-		this.#core = core
-		this.#range = range
-		this.#limits = limits
-		this.#run = run
-		this.#reader = new PieceReader(limits.pieceBytes)
-		const { clock, random, compression, decompressedBytesMax } = core.services
-		const inRange = core.segments.all.filter((segment) => segment.baseOffset < range.bound)
-		this.#sources = inRange.map((segment) => this.#sourceOf(segment))
-		// A marker may stand above the bound: the index entry is in its segment.
-		const aborted = core.segments.all.flatMap((segment) => segment.txnIndex.entries())
-		this.#aborted = aborted.filter((entry) => entry.firstOffset < range.bound)
-		this.#lastRecords = core.producers.lastRecords()
-		const slots = slotsFor(limits.mapBytes, limits.loadFactor, range.bound - range.firstDirtyOffset)
+	constructor(ports: PassPorts, job: PassJob, host: PassHost) {
+		this.#ports = ports
+		this.#job = job
+		this.#host = host
+		this.#reader = new PieceReader(job.pieceBytes)
+		const { disk, clock, compression } = ports
+		this.#sources = job.sources.map((facts) => ({
+			...facts,
+			segment: new Segment(disk, job.directory, facts.baseOffset, facts.bytes, job, job.nowMs),
+		}))
+		const slots = slotsFor(job.mapBytes, job.loadFactor, job.bound - job.firstDirtyOffset)
 		this.#context = {
-			services: { compression, decompressedBytesMax },
-			map: new OffsetMap(slots, limits.loadFactor, random.bytes(HASH_KEY_BYTES)),
-			nowMs: clock.wallMs(),
-			deleteRetentionMs: core.config.deleteRetentionMs,
+			services: { compression, decompressedBytesMax: job.decompressedBytesMax },
+			map: new OffsetMap(slots, job.loadFactor, Buffer.from(job.hashKey)),
+			nowMs: job.nowMs,
+			deleteRetentionMs: job.deleteRetentionMs,
 			slices: new Slices(clock),
 		}
-		const clean = inRange.filter((segment) => segment.baseOffset < range.firstDirtyOffset)
-		const newestClean = clean[clean.length - 1]?.modifiedMs()
-		this.#legacyHorizonMs = newestClean === undefined ? 0 : newestClean - core.config.deleteRetentionMs
-	}
-
-	get isOver(): boolean {
-		return this.#run.isAborted || this.#core.isClosed || this.#core.fencedBy !== null
+		const clean = job.sources.filter((source) => source.baseOffset < job.firstDirtyOffset)
+		const newestClean = clean[clean.length - 1]?.modifiedMs
+		this.#legacyHorizonMs = newestClean === undefined ? 0 : newestClean - job.deleteRetentionMs
 	}
 
 	close(): void {
 		this.#reader.close()
+		for (const { segment } of this.#sources) segment.close()
 	}
 
 	async go(): Promise<PassResult> {
@@ -145,15 +108,13 @@ class Pass {
 		const cleanable = this.#sources.filter((source) => source.baseOffset < endOffset)
 		// What makes a record void must outlive a power loss, or that takes both: the mapped records, and the markers of
 		// their transactions, which may stand above the bound.
-		await this.#core.flush(this.#core.logEndOffset)
+		await this.#host.flush()
 		this.#check()
-		const groups = groupSegments(cleanable, this.#core.config)
-		const transactions = new CleanedTransactions(this.#aborted)
+		const groups = groupSegments(cleanable, this.#job)
+		const transactions = new CleanedTransactions(this.#job.aborted)
 		let bytesAfter = 0
 		for (const group of groups) bytesAfter += await this.#cleanGroup(group, transactions)
-		// In one turn: a truncation that came in between has put the mark where it belongs.
 		this.#check()
-		this.#core.cleanedOffset = endOffset
 		return {
 			endOffset,
 			keys: map.size,
@@ -164,25 +125,13 @@ class Pass {
 		}
 	}
 
-	#sourceOf(segment: Segment): Source {
-		const { segments, services, logEndOffset } = this.#core
-		return {
-			segment,
-			baseOffset: segment.baseOffset,
-			endOffset: segments.endOf(segment, logEndOffset),
-			bytes: segment.size,
-			offsetIndexBytes: services.disk.statNow(segment.offsetIndex.path)?.size ?? 0,
-			timeIndexBytes: services.disk.statNow(segment.timeIndex.path)?.size ?? 0,
-		}
-	}
-
 	#check(): void {
-		if (this.isOver) throw new CleaningAborted(this.#core.name)
+		if (this.#host.isOver) throw new CleaningAborted(this.#job.log)
 	}
 
 	async #mapKeys(): Promise<void> {
-		const { firstDirtyOffset } = this.#range
-		const transactions = new CleanedTransactions(this.#aborted.filter((one) => one.lastOffset >= firstDirtyOffset))
+		const { firstDirtyOffset, aborted } = this.#job
+		const transactions = new CleanedTransactions(aborted.filter((one) => one.lastOffset >= firstDirtyOffset))
 		for (const source of this.#sources) {
 			if (source.endOffset <= firstDirtyOffset) continue
 			const isMapped = await this.#mapSegment(source.segment, transactions)
@@ -196,7 +145,7 @@ class Pass {
 	async #mapSegment(segment: Segment, transactions: CleanedTransactions): Promise<boolean> {
 		const reader = this.#reader
 		const { map, slices } = this.#context
-		reader.open(segment, startOf(segment, this.#range.firstDirtyOffset))
+		reader.open(segment, startOf(segment, this.#job.firstDirtyOffset))
 		try {
 			while (await this.#nextPiece()) {
 				while (reader.nextBatch()) {
@@ -206,7 +155,7 @@ class Pass {
 					} else if (batchMagic(bytes, at) < 2 || !transactions.passData(bytes, at)) {
 						if (!(await this.#mapBatch(bytes.subarray(at, end)))) return false
 					}
-					if (lastOffsetOf(bytes, at) >= this.#range.firstDirtyOffset) map.advance(lastOffsetOf(bytes, at))
+					if (lastOffsetOf(bytes, at) >= this.#job.firstDirtyOffset) map.advance(lastOffsetOf(bytes, at))
 					if (slices.isOver) await slices.giveWay()
 					this.#check()
 				}
@@ -219,7 +168,7 @@ class Pass {
 
 	async #mapBatch(batch: Buffer): Promise<boolean> {
 		const { services, map, slices } = this.#context
-		const from = this.#range.firstDirtyOffset
+		const from = this.#job.firstDirtyOffset
 		if (batchMagic(batch, 0) < 2) {
 			for (const { key, offset } of await messagesOf(services.compression, batch, 0, services.decompressedBytesMax)) {
 				if (key !== null && offset >= from && !map.put(key, 0, key.length, offset)) return false
@@ -244,12 +193,11 @@ class Pass {
 
 	/** Writes one group into a new segment and swaps it in; returns its bytes. */
 	async #cleanGroup(group: readonly Source[], transactions: CleanedTransactions): Promise<number> {
-		const core = this.#core
-		const { disk, clock } = core.services
+		const { disk } = this.#ports
 		const base = (group[0] as Source).baseOffset
 		this.#check()
-		const cleaned = new Segment(disk, core.directory, base, 0, core.config, clock.wallMs(), CLEANED)
-		removeCleaned(core, cleaned)
+		const cleaned = new Segment(disk, this.#job.directory, base, 0, this.#job, this.#job.nowMs, CLEANED)
+		for (const path of cleaned.paths()) disk.removeNow(path)
 		try {
 			cleaned.file()
 			for (const source of group) await this.#copy(source, cleaned, transactions)
@@ -257,15 +205,14 @@ class Pass {
 			await cleaned.sync()
 			this.#check()
 			cleaned.close()
-			disk.setModifiedNow(cleaned.path, (group[group.length - 1] as Source).segment.modifiedMs())
+			disk.setModifiedNow(cleaned.path, (group[group.length - 1] as Source).modifiedMs)
 		} catch (error) {
 			cleaned.abandon()
-			// The folder of a closed log is another one's, or nobody's.
-			if (!core.isClosed && core.fencedBy === null) removeCleaned(core, cleaned)
 			throw error
 		}
-		const old = group.map((source) => source.segment)
-		swapIn(core, cleaned, old)
+		for (const { segment } of group) segment.close()
+		const bases = group.map((source) => source.baseOffset)
+		await this.#host.swapIn(base, cleaned.size, bases)
 		return cleaned.size
 	}
 
@@ -273,7 +220,7 @@ class Pass {
 	async #copy(source: Source, cleaned: Segment, transactions: CleanedTransactions): Promise<void> {
 		const reader = this.#reader
 		const { slices } = this.#context
-		const mayDropLegacy = mayDropLegacyTombstone(source.segment.modifiedMs(), this.#legacyHorizonMs)
+		const mayDropLegacy = mayDropLegacyTombstone(source.modifiedMs, this.#legacyHorizonMs)
 		reader.open(source.segment, 0)
 		try {
 			while (await this.#nextPiece()) {
@@ -303,7 +250,7 @@ class Pass {
 		const isControl = (batchAttributes(batch, 0) & CONTROL_BIT) !== 0
 		const isDiscardable = isControl ? transactions.passMarker(batch, 0) : transactions.passData(batch, 0)
 		if (isControl && transactions.keptEntry !== null) cleaned.txnIndex.append(transactions.keptEntry)
-		const producer = batchHasProducer(batch, 0) ? this.#lastRecords.get(batchProducerId(batch, 0)) : undefined
+		const producer = batchHasProducer(batch, 0) ? this.#job.lastRecords.get(batchProducerId(batch, 0)) : undefined
 		const facts = {
 			lastOffset: batchLastOffset(batch, 0),
 			isControl,
@@ -312,7 +259,7 @@ class Pass {
 			isDiscardable,
 			lastRecord: producer ?? null,
 		}
-		return await filterBatch(context, batch, 0, fateOf(facts, this.#range.bound, context.nowMs))
+		return await filterBatch(context, batch, 0, fateOf(facts, this.#job.bound, context.nowMs))
 	}
 
 	async #write(cleaned: Segment, batches: readonly Buffer[]): Promise<void> {
@@ -322,7 +269,7 @@ class Pass {
 		let bytes = 0
 		for (const batch of batches) {
 			const last = lastOffsetOf(batch, 0)
-			cleaned.added(batch.length, last, maxTimestampOf(batch, 0), last, this.#core.config)
+			cleaned.added(batch.length, last, maxTimestampOf(batch, 0), last, this.#job)
 			bytes += batch.length
 		}
 		await this.#charge(bytes)
@@ -336,7 +283,7 @@ class Pass {
 	}
 
 	async #charge(bytes: number): Promise<void> {
-		const wait = this.#limits.throttle.charge(bytes)
+		const wait = this.#host.charge(bytes)
 		if (wait === null) return
 		await wait
 		this.#check()

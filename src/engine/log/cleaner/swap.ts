@@ -15,11 +15,6 @@ import { discardSegments } from '../truncate.js'
 export const CLEANED = '.cleaned'
 export const SWAP = '.swap'
 
-/** Removes the files of a cleaned segment of that base, of this pass or of one that was given up. */
-export function removeCleaned(core: LogCore, cleaned: Segment): void {
-	for (const path of cleaned.paths()) core.services.disk.removeNow(path)
-}
-
 /**
  * `cleaned` is sealed, synced and closed; `old` are the neighbours that it replaces, all of them in the log. Returns the
  * segment that now stands in the log. On a `DiskError` the folder is in between, and the caller fences the log.

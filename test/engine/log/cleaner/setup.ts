@@ -1,7 +1,9 @@
 /** Compacted logs on a simulated disk: opening, passes by hand, and what a reader sees. */
 
 import { partitionKey } from '../../../../src/base/ids.js'
-import type { PassLimits, PassResult } from '../../../../src/engine/log/cleaner/pass.js'
+import type { PassLimits } from '../../../../src/engine/log/cleaner/clean-log.js'
+import { INLINE_PASSES } from '../../../../src/engine/log/cleaner/pass.js'
+import type { PassResult } from '../../../../src/engine/log/cleaner/pass-job.js'
 import { Throttle } from '../../../../src/engine/log/cleaner/throttle.js'
 import { DEFAULT_LOG_CONFIG, type LogConfig } from '../../../../src/engine/log/log-config.js'
 import type { LogManager } from '../../../../src/engine/log/manager.js'
@@ -49,6 +51,7 @@ export function limits(world: World, some: Partial<PassLimits> = {}): PassLimits
 		mapBytes: 1_000_000,
 		loadFactor: 0.9,
 		pieceBytes: 300,
+		runner: INLINE_PASSES,
 		throttle: new Throttle(world.clock, () => Number.POSITIVE_INFINITY),
 		...some,
 	}
