@@ -147,6 +147,7 @@ const ZK_FOR_ENGINE = ['zk/port', 'zk/znodes', 'zk/recipes', 'zk/znodes-admin', 
 const ENGINE_FOR_CLI = [
 	'engine/broker',
 	'engine/config',
+	'engine/log/cleaner/pass',
 	'engine/log/dump',
 	'engine/log/dir-lock',
 	'engine/log/manager',

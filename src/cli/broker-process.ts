@@ -16,6 +16,7 @@ import type { ZkSession } from '../zk/port.js'
 import { openZkSession, type ZkCredentials } from '../zk/session.js'
 import { explainStart } from './broker-failure.js'
 import { checkedSettings, gatherSettings } from './broker-settings.js'
+import { CleanerThreads } from './cleaner-threads.js'
 import { EXIT, usageError } from './errors.js'
 import { OwnFolder } from './own-folder.js'
 import { ZooKeeperKeeper } from './zookeeper-keeper.js'
@@ -93,6 +94,7 @@ export async function runBroker(flags: BrokerFlags, log: Logger): Promise<number
 			config,
 			log,
 			hostName: hostname(),
+			cleanerPasses: new CleanerThreads(),
 			onFatal: (reason) => fatal.tell(reason),
 		}).finally(() => clearTimeout(unanswered))
 		const broker = await Promise.race([starting, stopped])

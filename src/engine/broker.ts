@@ -22,9 +22,9 @@ import type { ControlEndpoint } from './controller/channel.js'
 import { Controller } from './controller/controller.js'
 import { GroupCoordinator } from './group/coordinator.js'
 import { advertisedEndpoints, interBrokerListener, type ListenerSpec, parseListeners } from './listeners.js'
-import type { CleanerSettings } from './log/cleaner/log-cleaner.js'
+import type { PassRunner } from './log/cleaner/pass-job.js'
 import { LogManager } from './log/manager.js'
-import { DEFAULT_LOG_SETTINGS } from './log/manager-settings.js'
+import { logSettings } from './log-settings.js'
 import { MetadataCache } from './metadata/cache.js'
 import { ConfigStore } from './metadata/config-store.js'
 import { MemoryBudget } from './net/budget.js'
@@ -45,6 +45,8 @@ export interface BrokerOptions {
 	readonly hostName: string
 	/** The broker cannot go on: no data folder is left. The owner stops it. */
 	readonly onFatal: (reason: string) => void
+	/** Where compaction works; without it on the loop. */
+	readonly cleanerPasses?: PassRunner
 }
 
 /**
@@ -296,33 +298,8 @@ class DirFailures {
 	}
 }
 
-function openLogManager({ runtime, config, log }: BrokerOptions, failures: DirFailures): LogManager {
-	const finite = (name: string): number => {
-		const value = config.number(name)
-		return value >= 2 ** 62 ? Number.POSITIVE_INFINITY : value
-	}
-	const cleaner = (): CleanerSettings => ({
-		isEnabled: config.boolean('log.cleaner.enable'),
-		threads: config.number('log.cleaner.threads'),
-		dedupeBufferBytes: config.number('log.cleaner.dedupe.buffer.size'),
-		ioBufferBytes: config.number('log.cleaner.io.buffer.size'),
-		loadFactor: config.number('log.cleaner.io.buffer.load.factor'),
-		bytesPerSecondMax: config.number('log.cleaner.io.max.bytes.per.second'),
-		backoffMs: config.number('log.cleaner.backoff.ms'),
-	})
-	const settings = {
-		...DEFAULT_LOG_SETTINGS,
-		cleaner,
-		dataDirs: config.list('log.dirs'),
-		retentionCheckMs: config.number('log.retention.check.interval.ms'),
-		flushCheckMs: finite('log.flush.scheduler.interval.ms'),
-		recoveryPointCheckpointMs: config.number('log.flush.offset.checkpoint.interval.ms'),
-		logStartCheckpointMs: config.number('log.flush.start.offset.checkpoint.interval.ms'),
-		initialTaskDelayMs: config.number('log.initial.task.delay.ms'),
-		producerExpirationMs: config.number('producer.id.expiration.ms'),
-		producerExpirationCheckMs: config.number('producer.id.expiration.check.interval.ms'),
-		tailCacheBytes: config.number('kcli.tail.cache.bytes'),
-	}
+function openLogManager({ runtime, config, log, cleanerPasses }: BrokerOptions, failures: DirFailures): LogManager {
+	const settings = { ...logSettings(config), ...(cleanerPasses === undefined ? {} : { cleanerPasses }) }
 	return new LogManager(runtime, settings, log, {
 		onDirFailed: (path, partitions) => failures.failed(path, partitions),
 	})

@@ -4,7 +4,7 @@ import type { CleaningRun, LogCore } from '../log-core.js'
 import { Segment } from '../segment.js'
 import type { DirtyRange } from './dirty-range.js'
 import { HASH_KEY_BYTES } from './key-hash.js'
-import { CleaningAborted, type PassHost, type PassJob, type PassResult, type PassRunner } from './pass-job.js'
+import { CleaningAborted, type PassJob, type PassResult, type PassRunner, type RunnerHost } from './pass-job.js'
 import { CLEANED, swapIn } from './swap.js'
 import type { Throttle } from './throttle.js'
 
@@ -38,7 +38,7 @@ export async function cleanLog(core: LogCore, range: DirtyRange, limits: PassLim
 			flush: () => core.flush(core.logEndOffset),
 			swapIn: async (base, bytes, replaced) => swap(core, run, base, bytes, replaced),
 			charge: (bytes) => limits.throttle.charge(bytes),
-		} satisfies PassHost)
+		} satisfies RunnerHost)
 		// In one turn: a truncation that came in between has put the mark where it belongs.
 		if (run.isAborted) throw new CleaningAborted(core.name)
 		core.cleanedOffset = result.endOffset

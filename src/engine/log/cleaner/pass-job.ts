@@ -56,14 +56,18 @@ export interface PassJob {
 export interface PassHost {
 	/** True once the pass has to end. Cheap: asked for each batch. */
 	readonly isOver: boolean
-	/** Calls `listener` once when the pass has to end. */
-	onOver(listener: () => void): void
 	/** The whole log is on stable storage. */
 	flush(): Promise<void>
 	/** The cleaned segment `base` of `bytes` is synced and closed: it takes the place of the segments `replaced`. */
 	swapIn(base: number, bytes: number, replaced: readonly number[]): Promise<void>
 	/** So many bytes were read or written. A promise when the pass has to wait for their share of time. */
 	charge(bytes: number): Promise<void> | null
+}
+
+/** What a runner gets: a pass in another thread cannot look at `isOver` itself. */
+export interface RunnerHost extends PassHost {
+	/** Calls `listener` once when the pass has to end. */
+	onOver(listener: () => void): void
 }
 
 export interface PassResult {
@@ -86,6 +90,6 @@ export interface PassPorts {
 
 /** Where passes work. `ports` are for those that work here. */
 export interface PassRunner {
-	run(ports: PassPorts, job: PassJob, host: PassHost): Promise<PassResult>
+	run(ports: PassPorts, job: PassJob, host: RunnerHost): Promise<PassResult>
 	close(): Promise<void>
 }
