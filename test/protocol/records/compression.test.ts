@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { CodecError } from '../../../src/base/compression.js'
+import { ByteGate } from '../../../src/base/byte-gate.js'
+import { CodecError, type CodecName } from '../../../src/base/compression.js'
 import { decodeLz4Frame, frameLz4, lz4Pieces } from '../../../src/base/lz4.js'
 import {
 	decodeSnappyBlock,
@@ -16,7 +17,13 @@ import {
 	storeSnappyBlock,
 } from '../../../src/base/snappy.js'
 import { xxhash32 } from '../../../src/base/xxhash32.js'
-import { codecId, codecName, compressStream, decompressStream } from '../../../src/protocol/records/compression.js'
+import {
+	codecId,
+	codecName,
+	compressStream,
+	decompressStream,
+	withPlain,
+} from '../../../src/protocol/records/compression.js'
 import { NodeCompression } from '../../../src/runtime/node-compression.js'
 
 /** As on a platform for which no package has a binary, and with a Node that has no zstd. */
@@ -188,4 +195,64 @@ test('3.1 3.2 3.3 3.4 streams that Apache Kafka stored are read, also by the por
 				expect(Buffer.concat(snappyBlocks(stream, MAX).map(decodeSnappyBlock)).equals(plain)).toBe(true)
 		}
 	}
+})
+
+describe('plain bytes of strangers', () => {
+	const PLAIN_MAX = 8_000_000
+	/** Counts what has been decompressed and not been given up yet. */
+	function counting(total: number) {
+		const held = { now: 0, most: 0, calls: 0 }
+		const parts = {
+			compression: {
+				decompressNow: (codec: CodecName, source: Buffer, bytesMax: number) =>
+					native.decompressNow(codec, source, bytesMax),
+				decompress: (codec: CodecName, source: Buffer, bytesMax: number) => {
+					held.calls++
+					return native.decompress(codec, source, bytesMax)
+				},
+				compressNow: native.compressNow.bind(native),
+				compress: native.compress.bind(native),
+			},
+			decompressedBytesMax: PLAIN_MAX,
+			plains: new ByteGate(total),
+		}
+		const use = async (plain: Buffer): Promise<number> => {
+			held.now += plain.length
+			held.most = Math.max(held.most, held.now)
+			await new Promise<void>((resolve) => setImmediate(resolve))
+			held.now -= plain.length
+			return plain.length
+		}
+		return { held, parts, use }
+	}
+
+	test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)(
+		'%s: never more at once than the gate lets in',
+		async (codec) => {
+			const { held, parts, use } = counting(2 * PLAIN_MAX)
+			const stream = await native.compress(codec, Buffer.alloc(PLAIN_MAX - 10), null)
+			const lengths = await Promise.all(Array.from({ length: 12 }, () => withPlain(parts, codec, stream, use)))
+			expect(lengths).toEqual(Array.from({ length: 12 }, () => PLAIN_MAX - 10))
+			expect(held.most).toBeLessThanOrEqual(2 * PLAIN_MAX)
+			expect([held.now, parts.plains.heldBytes]).toEqual([0, 0])
+		},
+	)
+
+	test('what fails gives its room back: too large, broken, refused by its user', async () => {
+		const { parts } = counting(PLAIN_MAX)
+		const large = await native.compress('gzip', Buffer.alloc(PLAIN_MAX + 1), null)
+		await expect(withPlain(parts, 'gzip', large, () => 0)).rejects.toMatchObject({ reason: 'tooLarge' })
+		const broken = Buffer.concat([large.subarray(0, 2000), Buffer.alloc(100_000, 7)])
+		await expect(withPlain(parts, 'gzip', broken, () => 0)).rejects.toThrow(CodecError)
+		const fine = await native.compress('gzip', Buffer.alloc(PLAIN_MAX - 1), null)
+		await expect(withPlain(parts, 'gzip', fine, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+		expect(parts.plains.heldBytes).toBe(0)
+	})
+
+	test('what is small is used at once', () => {
+		const { held, parts } = counting(1)
+		const stream = native.compressNow('zstd', Buffer.from('small'), null)
+		expect(withPlain(parts, 'zstd', stream, String)).toBe('small')
+		expect(held.calls).toBe(0)
+	})
 })
