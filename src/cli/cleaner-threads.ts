@@ -62,7 +62,7 @@ export class CleanerThreads implements PassRunner {
 			worker.ref()
 			return worker
 		}
-		const worker = new Worker(this.#entry)
+		const worker = startThread(this.#entry)
 		this.#all.add(worker)
 		// The pass that it had is told by its own listener.
 		worker.on('error', () => undefined)
@@ -79,6 +79,15 @@ export class CleanerThreads implements PassRunner {
 		const timer = setTimeout(() => void worker.terminate(), IDLE_MS)
 		timer.unref()
 		this.#idle.set(worker, timer)
+	}
+}
+
+/** Throws {@link PassLost} when the system gives none. */
+function startThread(entry: URL): Worker {
+	try {
+		return new Worker(entry)
+	} catch (error) {
+		throw new PassLost(`no thread for the cleaner: ${error instanceof Error ? error.message : String(error)}`)
 	}
 }
 
