@@ -29,12 +29,14 @@ const answer = (errorCode: number, more: Record<string, unknown> = {}): Answer =
 async function scripted(
 	answers: readonly (number | 'drop' | 'silence' | Answer)[],
 	settings: Partial<ProducerSettings> = {},
+	partitionCode = 0,
 ) {
 	const left = [...answers]
 	const seen: Seen[] = []
 	const failed: { tags: readonly number[]; code: unknown; isFatal: boolean }[] = []
 	const runtime = scriptedRuntime({
 		topics: { t: 1 },
+		partitionCode,
 		handlers: [
 			[
 				produce as unknown as Family,
@@ -83,6 +85,12 @@ describe('producer', () => {
 		await send(3)
 		expect(seen).toEqual([0, 1, 2].map((sequence) => ({ sequence, count: 1 })))
 		expect([producer.writtenCount, producer.failedCount]).toEqual([3, 0])
+	})
+
+	it('11.5 writes to a partition of which a replica is not available: it has a leader', async () => {
+		const { producer, failed, send } = await scripted([], {}, ERROR.REPLICA_NOT_AVAILABLE)
+		await send(2)
+		expect([producer.writtenCount, failed]).toEqual([2, []])
 	})
 
 	it.each<[string, number | 'drop' | 'silence']>([

@@ -18,6 +18,8 @@ export type Answer = Record<string, unknown> | 'drop' | 'silence'
 
 export interface Script {
 	readonly topics: Readonly<Record<string, number>>
+	/** What Metadata says of every partition; 0 unless told. */
+	readonly partitionCode?: number
 	/** Families beside ApiVersions and Metadata, with the answers to their requests. */
 	readonly handlers: readonly (readonly [Family, (message: never) => Answer | Promise<Answer>])[]
 }
@@ -40,14 +42,14 @@ export function scriptedRuntime(script: Script): Runtime {
 			}))
 			return { errorCode: 0, apiKeys }
 		}
-		if (family.key === metadata.key) return metadataOf(script.topics)
+		if (family.key === metadata.key) return metadataOf(script.topics, script.partitionCode ?? 0)
 		return await (handlers.get(family.key) as (message: unknown) => Answer | Promise<Answer>)(message)
 	}
 	const connect = (): Promise<Socket> => Promise.resolve(scriptedSocket(families, answerOf))
 	return { ...nodeRuntime(), network: { connect, listen: () => Promise.reject(new Error('a client does not listen')) } }
 }
 
-function metadataOf(topics: Readonly<Record<string, number>>): Answer {
+function metadataOf(topics: Readonly<Record<string, number>>, partitionCode: number): Answer {
 	return {
 		brokers: [{ nodeId: 1, host: 'scripted', port: 9092, rack: null }],
 		clusterId: 'scripted',
@@ -56,7 +58,7 @@ function metadataOf(topics: Readonly<Record<string, number>>): Answer {
 			errorCode: 0,
 			name,
 			partitions: Array.from({ length: count }, (_, partitionIndex) => ({
-				errorCode: 0,
+				errorCode: partitionCode,
 				partitionIndex,
 				leaderId: 1,
 				replicaNodes: [1],
