@@ -35,7 +35,7 @@ interface ClusterInfo {
 /** Shows a cluster and its brokers; the exit code. */
 export async function showClusterInfo(flags: ClusterInfoChoice): Promise<number> {
 	return await withCluster(flags, async (session) => {
-		const info = await withSpinner('asking the brokers', flags.quiet, () => gather(session))
+		const info = await withSpinner('asking the brokers', flags, () => gather(session))
 		return await printReport(
 			{
 				kind: 'ClusterInfo',

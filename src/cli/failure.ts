@@ -30,7 +30,7 @@ const STREAMS: ReadonlySet<string> = new Set(['consume', 'log:dump'])
 /** Prints `error`; the exit code that it asks for. */
 export async function reportError(error: unknown, context: FailureContext): Promise<number> {
 	const failure =
-		usageFailure(error, context.flags ?? [], context.argv ?? [], context.usage ?? null) ?? (await mapped(error))
+		usageFailure(error, context.flags ?? [], context.argv ?? [], context.usage ?? null) ?? (await mappedError(error))
 	if (context.isJson && !STREAMS.has(context.command ?? ''))
 		process.stdout.write(`${JSON.stringify(failureDocument(failure, context.command), null, 2)}\n`)
 	process.stderr.write(`kcli: ${failure.message}\n`)
@@ -40,7 +40,8 @@ export async function reportError(error: unknown, context: FailureContext): Prom
 	return failure.exitCode
 }
 
-async function mapped(error: unknown): Promise<CliError> {
+/** Any error as one that a command ends with. */
+export async function mappedError(error: unknown): Promise<CliError> {
 	if (isCliError(error)) return error
 	const { toCliError } = await import('./error-mapping.js')
 	return toCliError(error)

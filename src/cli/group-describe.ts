@@ -42,7 +42,7 @@ export async function describeGroups(words: readonly string[], flags: GroupDescr
 			views: found,
 			missing,
 			failed,
-		} = await withSpinner('asking the coordinators', flags.quiet, () =>
+		} = await withSpinner('asking the coordinators', flags, () =>
 			describeGroupViews(session.cluster, session.admin, chosen),
 		)
 		const known = missing.length === 0 ? [] : (await listAllGroups(session.cluster)).map(({ group }) => group)

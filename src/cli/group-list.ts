@@ -31,7 +31,7 @@ export async function listGroups(words: readonly string[], flags: GroupListChoic
 		const groups: ListedGroup[] = (await listAllGroups(session.cluster, filters)).filter(({ group }) => accepts(group))
 		const topics = parts(flags.topic)
 		const needsOffsets = flags.lag || topics.length > 0
-		if (needsOffsets) await withSpinner('asking the coordinators', flags.quiet, () => addLag(session, groups))
+		if (needsOffsets) await withSpinner('asking the coordinators', flags, () => addLag(session, groups))
 		const shown =
 			topics.length === 0 ? groups : groups.filter((each) => each.topics?.some((topic) => topics.includes(topic)))
 		return await printReport(

@@ -17,6 +17,8 @@ export interface OutputChoice {
 	readonly quiet: boolean
 	readonly human?: boolean
 	readonly raw?: boolean
+	/** Set where one report is shown again and again. */
+	readonly showing?: 'first' | 'again'
 }
 
 export type Cell = string | number | bigint | boolean | null | undefined
@@ -89,13 +91,16 @@ export function isHuman(choice: OutputChoice): boolean {
 export async function printReport<T>(report: Report<T>, choice: OutputChoice): Promise<number> {
 	const form = formOf(choice)
 	const table = report.table as unknown as Table<unknown>
-	if (form === 'json') write(`${toJson(documentOf(report))}\n`)
+	const { showing } = choice
+	if (form === 'json' && showing !== undefined) printJsonLine(documentOf(report))
+	else if (form === 'json') write(`${toJson(documentOf(report))}\n`)
 	else if (form === 'yaml') {
 		const { stringify } = await import('yaml')
+		if (showing === 'again') write('---\n')
 		write(stringify(JSON.parse(toJson(documentOf(report))), { lineWidth: 0 }))
 	} else if (form === 'name') write(report.items.map((item) => `${report.nameOf(item)}\n`).join(''))
 	else if (form === 'tsv') write(separated(table, '\t', false))
-	else if (form === 'csv') write(separated(table, ',', true))
+	else if (form === 'csv') write(separated(table, ',', showing !== 'again'))
 	else await printText(report, table, choice, form === 'wide')
 	if (form !== 'json' && form !== 'yaml') reportItemErrors(report.errors)
 	return report.errors.length === 0 ? 0 : 1
@@ -107,12 +112,20 @@ async function printText<T>(
 	choice: OutputChoice,
 	isWide: boolean,
 ): Promise<void> {
+	beginShowing(choice)
 	if (report.page !== undefined) {
 		if (report.items.length > 0) await runPage(report.page, isHuman(choice), isWide)
 	} else if (table.rows.length > 0) write(await tableText(table, isHuman(choice), isWide))
 	if (report.items.length === 0 && report.errors.length === 0 && report.whenEmpty !== undefined) {
 		notice(report.whenEmpty, choice)
 	}
+}
+
+/** A terminal is wiped for the next showing, its history left alone; elsewhere an empty line parts two. */
+function beginShowing({ showing }: OutputChoice): void {
+	if (showing === undefined) return
+	if (process.stdout.isTTY === true) write(`\x1b[H\x1b[J${new Date().toISOString()}  Ctrl-C ends\n\n`)
+	else if (showing === 'again') write('\n')
 }
 
 async function runPage(fill: (page: Page) => void | Promise<void>, human: boolean, isWide: boolean): Promise<void> {

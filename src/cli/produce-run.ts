@@ -192,11 +192,10 @@ export class ProduceRun {
 
 	#append(record: InputRecord, value: Buffer | null, from: number, end: number, line: number): void {
 		const { timestamp, headers } = this.#plan.fixed
-		const partition = this.#flags.partition ?? record.partition
 		const time = timestamp >= 0 ? timestamp : record.timestamp >= 0 ? record.timestamp : this.#nowMs
 		const all = headers === null ? record.headers : record.headers === null ? headers : [...record.headers, ...headers]
 		try {
-			this.#producer.append(this.#plan.topic, partition, time, record.key, value, from, end, all, line)
+			this.#producer.append(this.#plan.topic, record.partition, time, record.key, value, from, end, all, line)
 		} catch (error) {
 			if (error instanceof RangeError) throw new InputError(line, error.message)
 			throw error

@@ -6,10 +6,11 @@ import { MissingTopic, PRODUCER_DEFAULTS, Producer, type ProducerSettings } from
 import type { RecordHeaderInput } from '../client/producer-batch.js'
 import { ERROR } from '../protocol/errors.js'
 import { refuseWhenReadOnly } from './confirm.js'
-import { usageError } from './errors.js'
+import { CliError, usageError } from './errors.js'
 import { Interrupt } from './interrupt.js'
 import { readTime } from './offset-grammar.js'
 import type { OutputForm } from './output.js'
+import { parsePartitions } from './parse-records.js'
 import { Outcome } from './produce-outcome.js'
 import { ProduceRun } from './produce-run.js'
 import { type ConnectionChoice, type Session, withCluster } from './session.js'
@@ -17,7 +18,7 @@ import { missingTopic } from './topic-lookup.js'
 
 export interface ProduceChoice extends ConnectionChoice {
 	readonly topic: string | undefined
-	readonly partition: number | undefined
+	readonly partition: string | undefined
 	readonly key: string | undefined
 	readonly 'key-delimiter': string | undefined
 	readonly delimiter: string | undefined
@@ -185,6 +186,7 @@ function settingsOf(flags: ProduceChoice, session: Session, outcome: Outcome): P
 		...(flags.unbuffered ? { lingerMs: 0 } : {}),
 		compression: flags.compression as ProducerSettings['compression'],
 		partitioner: flags.partitioner as PartitionerName,
+		partitions: flags.partition === undefined ? null : parsePartitions(flags.partition),
 		onFailure: (failure) => outcome.failed(failure),
 		onWritten: (_topic, partition, baseOffset, tags) => outcome.written(partition, baseOffset, tags.length),
 	}
@@ -200,6 +202,7 @@ async function openTopic(
 	try {
 		await producer.prepare(topic)
 	} catch (error) {
+		if (error instanceof RangeError) throw new CliError(error.message)
 		if (!(error instanceof MissingTopic)) throw error
 		if (!mayCreate) throw await missingTopic(cluster, topic)
 		const empty = { partitions: -1, replicationFactor: -1, assignments: null, configs: new Map<string, string>() }
@@ -212,7 +215,7 @@ async function openTopic(
 			await producer.prepare(topic).catch((fault: unknown) => {
 				// The broker that answers may not have heard of it yet.
 				if (fault instanceof MissingTopic) throw new BrokerError(ERROR.LEADER_NOT_AVAILABLE, `Metadata ${topic}`)
-				throw fault
+				throw fault instanceof RangeError ? new CliError(fault.message) : fault
 			})
 		})
 	}

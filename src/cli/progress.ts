@@ -3,6 +3,11 @@
 /** Work that is done sooner shows nothing: the spinner's package costs more to load than most commands take. */
 const SHOW_AFTER_MS = 300
 
+export interface SpinnerChoice {
+	readonly quiet: boolean
+	readonly showing?: string
+}
+
 export function isSpinnerWanted(isQuiet: boolean): boolean {
 	const { CI, TERM } = process.env
 	return (
@@ -10,9 +15,9 @@ export function isSpinnerWanted(isQuiet: boolean): boolean {
 	)
 }
 
-/** Runs `job` with a spinner that says `text`. */
-export async function withSpinner<T>(text: string, isQuiet: boolean, job: () => Promise<T>): Promise<T> {
-	if (!isSpinnerWanted(isQuiet)) return await job()
+/** Runs `job` with a spinner that says `text`; none for a report that is shown again and again. */
+export async function withSpinner<T>(text: string, choice: SpinnerChoice, job: () => Promise<T>): Promise<T> {
+	if (choice.showing !== undefined || !isSpinnerWanted(choice.quiet)) return await job()
 	let stop = (): void => undefined
 	let isDone = false
 	const timer = setTimeout(() => {

@@ -42,9 +42,7 @@ export async function createTopics(argv: readonly string[], flags: CreateChoice)
 	return await withCluster(flags, async (session) => {
 		const shape = flags.like === undefined ? given : await likeTopic(session, flags.like, given)
 		const topics = names.map((name): NewTopic => ({ name, ...shape }))
-		const results = await withSpinner('creating', flags.quiet, () =>
-			session.admin.createTopics(topics, flags['dry-run']),
-		)
+		const results = await withSpinner('creating', flags, () => session.admin.createTopics(topics, flags['dry-run']))
 		const errors = new ItemErrors()
 		const created: string[] = []
 		const present: string[] = []
@@ -117,7 +115,7 @@ async function likeTopic({ cluster, admin }: Session, like: string, given: Shape
 }
 
 async function waitForLeaders({ cluster }: Session, names: readonly string[], flags: CreateChoice): Promise<void> {
-	const waiting = await withSpinner('waiting for leaders', flags.quiet, () => awaitLeaders(cluster, names))
+	const waiting = await withSpinner('waiting for leaders', flags, () => awaitLeaders(cluster, names))
 	if (waiting.length > 0) {
 		throw new CliError(
 			`created, but without leaders everywhere after ${flags.timeout}: ${waiting.join(', ')}`,

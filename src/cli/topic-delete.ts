@@ -80,7 +80,7 @@ async function keep(
 	files: ReadonlyMap<string, string>,
 	flags: TopicDeleteChoice,
 ): Promise<void> {
-	const done = await withSpinner('writing the backup', flags.quiet, () => backUp(session, topics, files))
+	const done = await withSpinner('writing the backup', flags, () => backUp(session, topics, files))
 	for (const { topic, file, records } of done) {
 		notice(`${countOf(records, 'record')} of ${topic} kept in ${file}`, flags)
 	}
@@ -196,7 +196,7 @@ async function printOutcome(
 }
 
 async function waitUntilGone(cluster: Cluster, names: readonly string[], flags: TopicDeleteChoice): Promise<void> {
-	const known = await withSpinner('waiting until they are gone', flags.quiet, () => awaitGone(cluster, names))
+	const known = await withSpinner('waiting until they are gone', flags, () => awaitGone(cluster, names))
 	if (known.length === 0) return
 	const text = `deleted, but still known after ${flags.timeout}: ${known.join(', ')}`
 	throw new CliError(text, EXIT.timedOut, 'a broker with replicas may be down', 'KCLI_TIMED_OUT')

@@ -35,7 +35,7 @@ export async function describeTopics(argv: readonly string[], flags: TopicDescri
 	return await withCluster(flags, async (session) => {
 		const { topics, errors } = await chooseTopics(session.cluster, names, flags)
 		const described: readonly Described[] = topics
-		await withSpinner('asking the brokers', flags.quiet, () => gather(session, described, sections, flags.stable))
+		await withSpinner('asking the brokers', flags, () => gather(session, described, sections, flags.stable))
 		const rows: Row[] = topics.flatMap(({ name, partitions }) => partitions.map((each) => ({ topic: name, ...each })))
 		return await printReport(
 			{

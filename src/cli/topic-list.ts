@@ -29,7 +29,7 @@ export async function listTopics(argv: readonly string[], flags: TopicListChoice
 			lags: flags.lag || flags.sort === 'lag' || flags.only === 'unread',
 			settings: flags.only === 'overrides' || flags.only === 'min-isr',
 		}
-		await withSpinner('asking the brokers', flags.quiet, () => gather(session, topics, needs))
+		await withSpinner('asking the brokers', flags, () => gather(session, topics, needs))
 		const shown = sorted(await filtered(session, topics, flags.only), flags.sort)
 		return await printReport(
 			{

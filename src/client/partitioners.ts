@@ -32,6 +32,14 @@ export function partitioner(name: PartitionerName, random: () => number): Partit
 	}
 }
 
+/** Of these partitions alone; `inner` chooses among their places in the list. */
+export function amongPartitions(partitions: readonly number[], inner: Partitioner): Partitioner {
+	return {
+		choose: (key) => partitions[inner.choose(key, partitions.length)] as number,
+		batchClosed: () => inner.batchClosed(),
+	}
+}
+
 class StickyPartitioner implements Partitioner {
 	readonly #random: () => number
 	#current = -1

@@ -12,7 +12,7 @@ import type { Timer } from '../runtime/ports.js'
 import type { Cluster } from './cluster.js'
 import { CLIENT_SOFTWARE } from './connection.js'
 import { BrokerError } from './errors.js'
-import { type Partitioner, type PartitionerName, partitioner } from './partitioners.js'
+import { amongPartitions, type Partitioner, type PartitionerName, partitioner } from './partitioners.js'
 import { ProducerBatch, type RecordHeaderInput } from './producer-batch.js'
 import { type DeliveryFailure, PartitionQueue } from './producer-queue.js'
 import { Sender } from './producer-sender.js'
@@ -33,6 +33,8 @@ export interface ProducerSettings {
 	/** Null: the codec's own default. */
 	readonly compressionLevel: number | null
 	readonly partitioner: PartitionerName
+	/** The partitions that the partitioner chooses from; null for all. */
+	readonly partitions: readonly number[] | null
 	readonly onFailure: (failure: DeliveryFailure) => void
 	/** Tags of records that are written now, with their first offset (-1: not told). Once a batch. */
 	readonly onWritten?: (topic: string, partition: number, baseOffset: number, tags: readonly number[]) => void
@@ -49,10 +51,15 @@ export const PRODUCER_DEFAULTS = {
 	compression: 'none',
 	compressionLevel: null,
 	partitioner: 'java',
+	partitions: null,
 } as const
 
 const REQUEST_BYTES_MAX = 8_388_608
 const NO_HEADERS: readonly RecordHeaderInput[] = []
+
+function noPartition(topic: string, count: number, index: number): RangeError {
+	return new RangeError(`${topic} has partitions 0 to ${count - 1}, not ${index}`)
+}
 
 /** A topic that is written to. */
 interface Target {
@@ -137,7 +144,7 @@ export class Producer {
 		})
 	}
 
-	/** Learns a topic's partitions, once; their count. Rejects with {@link BrokerError} when there is no such topic. */
+	/** Learns a topic's partitions, once; their count. Rejects with {@link BrokerError} when there is no such topic, RangeError without a partition that was asked for. */
 	async prepare(topic: string): Promise<number> {
 		const known = this.#targets.get(topic)
 		if (known !== undefined) return known.queues.length
@@ -149,7 +156,14 @@ export class Producer {
 			if (code !== ERROR.NONE) throw new BrokerError(code, `Metadata ${topic}`)
 			const queues = found.partitions.map((_partition, index) => new PartitionQueue(topic, index))
 			const random = (): number => this.#cluster.runtime.random.next()
-			this.#targets.set(topic, { queues, partitioner: partitioner(this.#settings.partitioner, random) })
+			const { partitions } = this.#settings
+			const missing = partitions?.find((each) => each >= queues.length)
+			if (missing !== undefined) throw noPartition(topic, queues.length, missing)
+			const chooser = partitioner(this.#settings.partitioner, random)
+			this.#targets.set(topic, {
+				queues,
+				partitioner: partitions === null ? chooser : amongPartitions(partitions, chooser),
+			})
 			return queues.length
 		})
 	}
@@ -173,7 +187,7 @@ export class Producer {
 		const count = target.queues.length
 		const index = partition >= 0 ? partition : target.partitioner.choose(key, count)
 		const queue = target.queues[index]
-		if (queue === undefined) throw new RangeError(`${topic} has partitions 0 to ${count - 1}, not ${index}`)
+		if (queue === undefined) throw noPartition(topic, count, index)
 		const { batchBytesMax, lingerMs } = this.#settings
 		let batch = queue.open
 		const bound = (key === null ? 0 : key.length) + (end - from) + 36 + (headers === null ? 0 : headersBound(headers))

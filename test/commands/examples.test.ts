@@ -15,9 +15,10 @@ afterAll(() => cleanup.run())
 /** Commands that run until they are stopped; their own tests start them. */
 const LONG_RUNNING = new Set(['broker:start', 'zk:start'])
 
-/** Examples that follow a topic until somebody stops them. */
+/** Examples that follow a topic, or watch, until somebody stops them. */
 const isEndless = (line: string): boolean =>
-	/ consume /.test(` ${line}`) && !/ (-e|--exit|-c|-n|--count|--tail|--idle|--timeout-ms)\b/.test(line)
+	/ -w\b/.test(line) ||
+	(/ consume /.test(` ${line}`) && !/ (-e|--exit|-c|-n|--count|--tail|--idle|--timeout-ms)\b/.test(line))
 
 let folder = ''
 let env: Record<string, string> = {}

@@ -86,6 +86,27 @@ describe('kcli produce', () => {
 		])
 	})
 
+	it('stays among the partitions that are named, where the key chooses', async () => {
+		await topic('among', 6)
+		const lines = Array.from({ length: 60 }, (_, i) => `key-${i % 20}=${i}`).join('\n')
+		await produce(['among', '-K', '=', '-p', '1,3-4'], lines)
+		const found = await rows('among')
+		const byKey = new Map(found.map(({ key, partition }) => [key, partition]))
+		expect(found.length).toBe(60)
+		expect(new Set(byKey.values())).toEqual(new Set([1, 3, 4]))
+		expect(found.every(({ key, partition }) => byKey.get(key) === partition)).toBe(true)
+		for (let i = 0; i < 12; i++) await produce(['among', '-p', '0,5'], 'no key')
+		const free = (await rows('among')).filter(({ value }) => value === 'no key')
+		expect(free.every(({ partition }) => partition === 0 || partition === 5)).toBe(true)
+		const none = await produce(['among', '-p', '2,6'], 'x')
+		expect([none.code, none.stderr]).toEqual([1, 'kcli: among has partitions 0 to 5, not 6\n'])
+		const made = await produce(['among-new', '--create', '-p', '0,9'], 'x')
+		expect([made.code, made.stderr]).toEqual([
+			1,
+			expect.stringMatching(/^kcli: among-new has partitions 0 to \d+, not 9\n$/),
+		])
+	})
+
 	it('a topic that is not there ends it at once with close matches, and nothing is created', async () => {
 		await topic('payments')
 		const done = await produce(['paymnets'], 'x')
@@ -220,6 +241,6 @@ describe('kcli produce', () => {
 	it('a partition that is not there is named with those there are', async () => {
 		const done = await produce(['lines', '-p', '7'], 'x')
 		expect(done.code).toBe(1)
-		expect(done.stderr).toMatch(/line 1: lines has partitions 0 to 0, not 7/)
+		expect(done.stderr).toBe('kcli: lines has partitions 0 to 0, not 7\n')
 	})
 })

@@ -5,13 +5,12 @@ import { formFlag, outputFlags } from './output.js'
 
 export const produceFlags = {
 	topic: Flags.string({ char: 't', description: 'Topic, as the argument.', helpValue: 'NAME' }),
-	partition: Flags.integer({
+	partition: Flags.string({
 		char: 'p',
 		aliases: ['partitions'],
 		exclusive: ['keep-partition'],
-		description: 'Partition of every record. Default: chosen by the key.',
-		min: 0,
-		helpValue: 'N',
+		description: 'Only to these partitions, 0,2,5-7; the key chooses where there are several. Default: all.',
+		helpValue: 'LIST',
 		helpGroup: 'RECORD',
 	}),
 	key: Flags.string({ char: 'k', description: 'Key of records that have none of their own.', helpGroup: 'RECORD' }),

@@ -1,6 +1,7 @@
 import { BaseCommand } from '../../cli/base-command.js'
 import { connectionFlags } from '../../cli/flags/connection.js'
 import { resultFlags } from '../../cli/flags/output.js'
+import { watchFlags } from '../../cli/flags/watch.js'
 
 export default class ClusterInfo extends BaseCommand {
 	static override summary = 'Show a cluster: id, controller, brokers, counts.'
@@ -13,11 +14,13 @@ export default class ClusterInfo extends BaseCommand {
 	static override flags = {
 		...connectionFlags,
 		...resultFlags,
+		...watchFlags,
 	}
 
 	async run(): Promise<void> {
 		const { flags } = await this.parse(ClusterInfo)
 		const { showClusterInfo } = await import('../../cli/cluster-info.js')
-		this.exitNow(await showClusterInfo(flags))
+		const { watching } = await import('../../cli/watch.js')
+		this.exitNow(await watching('cluster:info', flags, (each) => showClusterInfo(each)))
 	}
 }

@@ -1,6 +1,7 @@
 import { BaseCommand } from '../../cli/base-command.js'
 import { connectionFlags } from '../../cli/flags/connection.js'
 import { resultFlags } from '../../cli/flags/output.js'
+import { watchFlags } from '../../cli/flags/watch.js'
 import { Args, Flags } from '../../cli/oclif.js'
 
 export default class GroupDescribe extends BaseCommand {
@@ -10,6 +11,7 @@ export default class GroupDescribe extends BaseCommand {
 		'<%= config.bin %> <%= command.id %> billing',
 		'<%= config.bin %> <%= command.id %> billing --section offsets -o tsv',
 		"<%= config.bin %> <%= command.id %> -r 'bill.*' --json",
+		'<%= config.bin %> <%= command.id %> billing -w --interval 5s',
 	]
 	static override strict = false
 	static override args = {
@@ -36,11 +38,13 @@ export default class GroupDescribe extends BaseCommand {
 		}),
 		...connectionFlags,
 		...resultFlags,
+		...watchFlags,
 	}
 
 	async run(): Promise<void> {
 		const { flags, argv } = await this.parse(GroupDescribe)
 		const { describeGroups } = await import('../../cli/group-describe.js')
-		this.exitNow(await describeGroups(argv as string[], flags))
+		const { watching } = await import('../../cli/watch.js')
+		this.exitNow(await watching('group:describe', flags, (each) => describeGroups(argv as string[], each)))
 	}
 }

@@ -1,6 +1,7 @@
 import { BaseCommand } from '../../cli/base-command.js'
 import { connectionFlags } from '../../cli/flags/connection.js'
 import { resultFlags } from '../../cli/flags/output.js'
+import { watchFlags } from '../../cli/flags/watch.js'
 import { Args, Flags } from '../../cli/oclif.js'
 
 export default class GroupList extends BaseCommand {
@@ -37,11 +38,13 @@ export default class GroupList extends BaseCommand {
 		lag: Flags.boolean({ description: 'Sum of records between committed offsets and ends.' }),
 		...connectionFlags,
 		...resultFlags,
+		...watchFlags,
 	}
 
 	async run(): Promise<void> {
 		const { flags, argv } = await this.parse(GroupList)
 		const { listGroups } = await import('../../cli/group-list.js')
-		this.exitNow(await listGroups(argv as string[], flags))
+		const { watching } = await import('../../cli/watch.js')
+		this.exitNow(await watching('group:list', flags, (each) => listGroups(argv as string[], each)))
 	}
 }

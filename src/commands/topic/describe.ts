@@ -2,6 +2,7 @@ import { BaseCommand } from '../../cli/base-command.js'
 import { connectionFlags } from '../../cli/flags/connection.js'
 import { resultFlags } from '../../cli/flags/output.js'
 import { topicPatternFlags } from '../../cli/flags/topic.js'
+import { watchFlags } from '../../cli/flags/watch.js'
 import { Args, Flags } from '../../cli/oclif.js'
 
 export default class TopicDescribe extends BaseCommand {
@@ -27,11 +28,13 @@ export default class TopicDescribe extends BaseCommand {
 		stable: Flags.boolean({ description: 'Also the last stable offset: up to it all transactions have ended.' }),
 		...connectionFlags,
 		...resultFlags,
+		...watchFlags,
 	}
 
 	async run(): Promise<void> {
 		const { flags, argv } = await this.parse(TopicDescribe)
 		const { describeTopics } = await import('../../cli/topic-describe.js')
-		this.exitNow(await describeTopics(argv as string[], flags))
+		const { watching } = await import('../../cli/watch.js')
+		this.exitNow(await watching('topic:describe', flags, (each) => describeTopics(argv as string[], each)))
 	}
 }

@@ -2,6 +2,7 @@ import { BaseCommand } from '../../cli/base-command.js'
 import { connectionFlags } from '../../cli/flags/connection.js'
 import { resultFlags } from '../../cli/flags/output.js'
 import { topicPatternFlags } from '../../cli/flags/topic.js'
+import { watchFlags } from '../../cli/flags/watch.js'
 import { Args, Flags } from '../../cli/oclif.js'
 
 export default class TopicList extends BaseCommand {
@@ -10,8 +11,8 @@ export default class TopicList extends BaseCommand {
 	static override examples = [
 		'<%= config.bin %> <%= command.id %>',
 		"<%= config.bin %> <%= command.id %> -r 'order.*' --sort size --lag",
-		'<%= config.bin %> <%= command.id %> --only urp --json',
 		'<%= config.bin %> <%= command.id %> -o name | xargs -n1 echo',
+		'<%= config.bin %> <%= command.id %> --only urp -w   # until they are back',
 	]
 	static override strict = false
 	static override args = {
@@ -33,11 +34,13 @@ export default class TopicList extends BaseCommand {
 		lag: Flags.boolean({ description: 'Largest lag of a group that reads it.' }),
 		...connectionFlags,
 		...resultFlags,
+		...watchFlags,
 	}
 
 	async run(): Promise<void> {
 		const { flags, argv } = await this.parse(TopicList)
 		const { listTopics } = await import('../../cli/topic-list.js')
-		this.exitNow(await listTopics(argv as string[], flags))
+		const { watching } = await import('../../cli/watch.js')
+		this.exitNow(await watching('topic:list', flags, (each) => listTopics(argv as string[], each)))
 	}
 }
