@@ -5,11 +5,10 @@
 
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { Consumer } from '../client/consumer.js'
-import { CONSUMER_DEFAULTS } from '../client/consumer-settings.js'
 import { type Bounds, boundsOf, type PartitionName } from './consume-plan.js'
 import { toCliError } from './error-mapping.js'
 import { CliError, EXIT, usageError } from './errors.js'
+import { readRanges } from './read-ranges.js'
 import { recordJson } from './record-json.js'
 import type { Session } from './session.js'
 
@@ -98,43 +97,19 @@ async function settledBounds(session: Session, places: readonly PartitionName[])
 }
 
 async function copyRanges(session: Session, bounds: readonly Bounds[], fd: number): Promise<number> {
-	const { operationTimeoutMs } = session.cluster.settings
-	const settings = { ...CONSUMER_DEFAULTS, ...session.consumerSettings, unreachableMsMax: operationTimeoutMs }
-	const consumer = new Consumer(session.cluster, settings)
-	const open = new Map(bounds.map((each) => [each.partition, each]))
 	let text = ''
 	let count = 0
 	const flush = (): void => {
 		writeAll(fd, Buffer.from(text))
 		text = ''
 	}
-	try {
-		consumer.assign(bounds.map(({ topic, partition, start }) => ({ topic, partition, offset: start })))
-		while (open.size > 0) {
-			const event = await consumer.next()
-			if (event === null) continue
-			if ('kind' in event) throw new CliError(`${event.topic}-${event.partition} was cut while it was read`)
-			const each = open.get(event.partition)
-			if (each === undefined) continue
-			for (;;) {
-				const batch = await event.nextBatch()
-				if (batch === null) break
-				while (batch.next()) {
-					if (batch.offset < each.start || batch.offset >= each.end) continue
-					text += `${recordJson(each.topic, each.partition, batch, false)}\n`
-					count++
-					if (text.length >= CHUNK_CHARACTERS) flush()
-				}
-			}
-			if (event.nextOffset < each.end) continue
-			open.delete(each.partition)
-			consumer.unassign([each])
-		}
-		flush()
-		return count
-	} finally {
-		consumer.close()
-	}
+	await readRanges(session, bounds, ({ topic, partition }, record) => {
+		text += `${recordJson(topic, partition, record, false)}\n`
+		count++
+		if (text.length >= CHUNK_CHARACTERS) flush()
+	})
+	flush()
+	return count
 }
 
 function writeAll(fd: number, bytes: Buffer): void {

@@ -2,6 +2,10 @@
 
 import { spawn } from 'node:child_process'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { BrokerConnection } from '../../src/client/connection.js'
+import { offsetCommit } from '../../src/protocol/messages/group-offsets.js'
+import { nodeRuntime } from '../../src/runtime/node-runtime.js'
+import { CLIENT } from '../helpers/broker.js'
 import { brokerForFile } from '../helpers/command-broker.js'
 import { CLI } from '../helpers/processes.js'
 import { until } from '../helpers/until.js'
@@ -38,6 +42,41 @@ describe('group list', () => {
 		expect(await names('group list --state empty')).toBe('audit\nbilling\n')
 		expect(await names('group list --topic read')).toBe('audit\nbilling\n')
 		expect(await names('group list --topic other')).toBe('')
+	})
+})
+
+describe('group list --idle', () => {
+	it('tells when each last committed, and leaves out who did lately', async () => {
+		const { items } = await broker.json('group list --idle 0s')
+		expect(items).toMatchObject([{ group: 'audit' }, { group: 'billing' }])
+		const [audit] = items as { lastActive: number }[]
+		expect(Math.abs(Date.now() - (audit?.lastActive ?? 0))).toBeLessThan(600_000)
+		const none = await broker.run('group list --idle 1h')
+		expect([none.code, none.stdout, none.stderr]).toEqual([0, '', 'no groups that are idle for 1h\n'])
+		// A commit that says its own, old time: version 1 of the request.
+		const port = Number(broker.bootstrap.split(':')[1])
+		const connection = await BrokerConnection.open(nodeRuntime(), '127.0.0.1', port, CLIENT)
+		try {
+			const committed = {
+				partitionIndex: 0,
+				committedOffset: 1n,
+				commitTimestamp: 1_600_000_000_000,
+				committedMetadata: '',
+			}
+			const request = {
+				groupId: 'old',
+				generationIdOrMemberEpoch: -1,
+				memberId: '',
+				topics: [{ name: 'read', partitions: [committed] }],
+			}
+			const { topics } = await connection.send(offsetCommit, 1, request)
+			expect(topics[0]?.partitions[0]?.errorCode).toBe(0)
+		} finally {
+			connection.close()
+		}
+		const old = await broker.run('group list --idle 1h')
+		expect(old.stdout).toMatch(/^GROUP .*LAST-ACTIVE\nold .* 2020-09-13T12:26:40.000Z\n$/)
+		expect((await broker.run('group list --idle soon')).code).toBe(2)
 	})
 })
 

@@ -11,6 +11,7 @@ export default class GroupList extends BaseCommand {
 		'<%= config.bin %> <%= command.id %>',
 		'<%= config.bin %> <%= command.id %> --lag --topic orders',
 		'<%= config.bin %> <%= command.id %> --state empty -o name',
+		'<%= config.bin %> <%= command.id %> --idle 7d',
 	]
 	static override strict = false
 	static override args = {
@@ -34,6 +35,10 @@ export default class GroupList extends BaseCommand {
 			description: 'Only groups that committed offsets in this topic.',
 			multiple: true,
 			multipleNonGreedy: true,
+		}),
+		idle: Flags.string({
+			description: 'Only groups that neither committed nor changed for so long; tells when each last did.',
+			helpValue: 'DUR',
 		}),
 		lag: Flags.boolean({ description: 'Sum of records between committed offsets and ends.' }),
 		...connectionFlags,
