@@ -14,6 +14,8 @@ import { parseDuration } from './parse.js'
 export interface ConnectionChoice {
 	readonly 'bootstrap-server': string | undefined
 	readonly timeout: string
+	readonly 'log-level'?: string | undefined
+	readonly verbose?: boolean
 	readonly property?: readonly string[] | undefined
 	readonly 'command-config'?: string | undefined
 }
@@ -44,6 +46,7 @@ export async function withCluster<T>(flags: ConnectionChoice, job: (session: Ses
 		operationTimeoutMs,
 		retryBackoffMs: properties?.retryBackoffMs ?? 50,
 		retryBackoffMaxMs: properties?.retryBackoffMaxMs ?? 1000,
+		...(await loggerOf(flags)),
 		...(properties === null ? {} : await securityOf(properties, runtime)),
 	})
 	try {
@@ -57,6 +60,14 @@ export async function withCluster<T>(flags: ConnectionChoice, job: (session: Ses
 	} finally {
 		await cluster.close()
 	}
+}
+
+/** Absent at the default level: nothing is loaded, and nothing is noted. */
+async function loggerOf(flags: ConnectionChoice): Promise<Pick<ClusterSettings, 'logger'>> {
+	const level = flags['log-level'] ?? (flags.verbose === true ? 'debug' : 'warn')
+	if (level !== 'info' && level !== 'debug') return {}
+	const { openLogger } = await import('./log-output.js')
+	return { logger: openLogger({ level, format: 'text', file: null }).scoped('client') }
 }
 
 /** Null without `-X` and `--command-config`: what reads them is not even loaded. */

@@ -7,6 +7,7 @@ import { ERROR, errorInfo } from '../protocol/errors.js'
 import { findCoordinator } from '../protocol/messages/group.js'
 import { metadata } from '../protocol/messages/metadata.js'
 import type { Decoded, Family, Fields, Input } from '../protocol/schema.js'
+import { errorText } from '../runtime/logger.js'
 import type { Runtime } from '../runtime/ports.js'
 import { BrokerConnection, type ConnectionSettings } from './connection.js'
 import { BrokerError, ConnectionError } from './errors.js'
@@ -176,7 +177,13 @@ export class Cluster {
 				if (!isRetriable || left <= 0 || this.#isClosed) throw error
 				// Nobody was ever there: a wrong address is told at once, not after all tries.
 				if (error instanceof ConnectionError && !this.#wasReached) throw error
-				await this.#pause(Math.min(backoffMs, left))
+				const waitMs = Math.min(backoffMs, left)
+				this.settings.logger?.info('tried again', {
+					operation: what,
+					error: errorText(error),
+					inMs: Math.round(waitMs),
+				})
+				await this.#pause(waitMs)
 				backoffMs = Math.min(backoffMs * 2, this.settings.retryBackoffMaxMs)
 				if (isCoordinatorFault(error)) this.#coordinators.clear()
 				const isStale = error instanceof ConnectionError || errorInfo(error.code).refreshesMetadata

@@ -8,6 +8,7 @@ import { decodeResponse, encodeRequest } from '../protocol/frame.js'
 import { Framer } from '../protocol/framer.js'
 import { apiVersions } from '../protocol/messages/handshake.js'
 import type { Decoded, Family, Fields, Input } from '../protocol/schema.js'
+import type { Logger } from '../runtime/logger.js'
 import { NetworkError, type Runtime, type Socket, type Timer, type TlsOptions } from '../runtime/ports.js'
 import { AuthenticationError, ConnectionError, UnsupportedError } from './errors.js'
 
@@ -16,6 +17,8 @@ export interface ConnectionSettings {
 	readonly connectTimeoutMs: number
 	/** For an answer; a request's own waiting time comes on top. */
 	readonly requestTimeoutMs: number
+	/** Told of connections, and of each request at its lowest level. */
+	readonly logger?: Logger
 	readonly tls?: TlsOptions
 	/** Authenticates a fresh connection before anything else is sent. */
 	readonly authenticate?: (connection: BrokerConnection) => Promise<void>
@@ -24,6 +27,7 @@ export interface ConnectionSettings {
 interface Pending {
 	readonly family: Family
 	readonly version: number
+	readonly sentMs: number
 	readonly resolve: (message: unknown) => void
 	readonly reject: (error: Error) => void
 	readonly timer: Timer
@@ -71,6 +75,7 @@ export class BrokerConnection {
 		settings: ConnectionSettings,
 	): Promise<BrokerConnection> {
 		const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+		const beganMs = runtime.clock.monotonicMs()
 		let socket: Socket
 		try {
 			socket = await runtime.network.connect({
@@ -91,6 +96,8 @@ export class BrokerConnection {
 			connection.close()
 			throw error
 		}
+		const ms = Math.round(runtime.clock.monotonicMs() - beganMs)
+		settings.logger?.info('connected', { broker: address, ms, tls: settings.tls !== undefined })
 		return connection
 	}
 
@@ -149,6 +156,7 @@ export class BrokerConnection {
 			this.#pending.set(correlationId, {
 				family: family as unknown as Family,
 				version,
+				sentMs: this.#runtime.clock.monotonicMs(),
 				resolve: resolve as (message: unknown) => void,
 				reject,
 				timer,
@@ -208,6 +216,12 @@ export class BrokerConnection {
 		// A broker that lacks our ApiVersions version answers in the layout of version 0.
 		const isRefused = pending.family.key === apiVersions.key && frame.readInt16BE(4) === ERROR.UNSUPPORTED_VERSION
 		try {
+			this.#settings.logger?.debug('answered', {
+				request: `${pending.family.name}-${pending.version}`,
+				broker: this.address,
+				ms: Math.round((this.#runtime.clock.monotonicMs() - pending.sentMs) * 10) / 10,
+				bytes: frame.length,
+			})
 			pending.resolve(decodeResponse(pending.family, isRefused ? 0 : pending.version, frame).message)
 		} catch (error) {
 			pending.reject(
@@ -225,6 +239,7 @@ export class BrokerConnection {
 	#fail(error: ConnectionError | AuthenticationError): void {
 		if (this.#closed !== null) return
 		this.#closed = error
+		this.#settings.logger?.info('connection ended', { reason: error.message })
 		for (const pending of this.#pending.values()) {
 			pending.timer.cancel()
 			pending.reject(error)

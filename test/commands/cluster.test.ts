@@ -28,4 +28,19 @@ describe('cluster info', () => {
 		expect(json).toMatchObject({ code: 1, kind: 'ClusterInfo', items: [] })
 		expect(json.errors).toHaveLength(1)
 	})
+
+	it('-v tells of each connection and request on stderr, --log-level info of connections; stdout is the same', async () => {
+		const quiet = await broker.run('cluster info')
+		expect(quiet.stderr).toBe('')
+		const all = await broker.run('cluster info -v')
+		expect(all.stdout).toBe(quiet.stdout)
+		expect(all.stderr).toMatch(/ INFO {2}client: connected broker=127\.0\.0\.1:\d+ ms=\d+ tls=false\n/)
+		expect(all.stderr).toMatch(
+			/ DEBUG client: answered request=Metadata-\d+ broker=127\.0\.0\.1:\d+ ms=[\d.]+ bytes=\d+\n/,
+		)
+		const some = await broker.run('cluster info --log-level info')
+		expect(some.stderr).toContain(' client: connected ')
+		expect(some.stderr).not.toContain(' answered ')
+		expect((await broker.run('cluster info --log-level loud')).code).toBe(2)
+	})
 })

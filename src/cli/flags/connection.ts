@@ -27,6 +27,13 @@ export const connectionFlags = {
 		helpValue: 'FILE',
 		helpGroup: 'CONNECTION',
 	}),
+	'log-level': Flags.string({
+		description:
+			'Tell on stderr what is asked of whom: info (connections, retries), debug (each request). Default warn.',
+		options: ['error', 'warn', 'info', 'debug'],
+		helpGroup: 'CONNECTION',
+	}),
+	verbose: Flags.boolean({ char: 'v', description: 'Short for --log-level debug.', helpGroup: 'CONNECTION' }),
 	timeout: Flags.string({
 		description: 'Longest time for one operation, retries included.',
 		default: '30s',
