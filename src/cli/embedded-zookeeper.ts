@@ -13,6 +13,8 @@ export interface EmbeddedZooKeeperOptions {
 	readonly port: number
 	readonly dataDir: string
 	readonly tickMs?: number
+	/** Whether TTL nodes may be made. Default false, as in Apache ZooKeeper. */
+	readonly hasTtlNodes?: boolean
 	/** How long the start may take, recovery included. Default 30,000. */
 	readonly startTimeoutMs?: number
 	/** The compiled entry; default is the one beside this file. */
@@ -56,6 +58,7 @@ export function startEmbeddedZooKeeper(options: EmbeddedZooKeeperOptions): Promi
 	const host = options.host.includes(':') ? `[${options.host}]` : options.host
 	const flags = ['--attached', '--listen', `${host}:${options.port}`, '--data-dir', options.dataDir]
 	if (options.tickMs !== undefined) flags.push('--tick-ms', String(options.tickMs))
+	if (options.hasTtlNodes === true) flags.push('--ttl-nodes')
 	const child = spawn(process.execPath, [...NODE_FLAGS, entry, ...flags], {
 		stdio: ['pipe', 'pipe', 'pipe'],
 		// Its parent's NODE_OPTIONS (inspectors, loaders of tests) are not for it.

@@ -11,8 +11,8 @@ const HINTS = {
 	folder: 'Stop that ZooKeeper first, or give another --data-dir.',
 }
 
-/** Runs until it is told to stop; returns the exit code. Throws a {@link CliError} when it cannot start. */
-export async function runZooKeeper(listen: string, dataDir: string): Promise<number> {
+/** Runs until it is told to stop; returns the exit code. `hasTtlNodes` allows TTL nodes. Throws a {@link CliError} when it cannot start. */
+export async function runZooKeeper(listen: string, dataDir: string, hasTtlNodes: boolean): Promise<number> {
 	const match = /^(\[[^\]]+\]|[^:[\]]+):(\d{1,5})$/.exec(listen)
 	if (match === null || Number(match[2]) > 65_535) {
 		throw usageError(`--listen wants host:port, not '${listen}'`, `such as ${meantAddress(listen)}`)
@@ -20,12 +20,15 @@ export async function runZooKeeper(listen: string, dataDir: string): Promise<num
 	if (dataDir.trim() === '') throw usageError('--data-dir wants a folder')
 	const folder = OwnFolder.make(dataDir)
 	const host = (match[1] as string).replace(/^\[|\]$/g, '')
-	const server = await startEmbeddedZooKeeper({ host, port: Number(match[2]), dataDir: folder.path }).catch(
-		(error: unknown) => {
-			folder.removeEmpty()
-			throw error instanceof EmbeddedZooKeeperError ? zooKeeperFailure(error, HINTS) : error
-		},
-	)
+	const server = await startEmbeddedZooKeeper({
+		host,
+		port: Number(match[2]),
+		dataDir: folder.path,
+		hasTtlNodes,
+	}).catch((error: unknown) => {
+		folder.removeEmpty()
+		throw error instanceof EmbeddedZooKeeperError ? zooKeeperFailure(error, HINTS) : error
+	})
 	return await new Promise<number>((settle) => {
 		let code: number | null = null
 		const stop = (to: number) => (): void => {

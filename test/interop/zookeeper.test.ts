@@ -9,10 +9,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { nodeRuntime } from '../../src/runtime/node-runtime.js'
 import { startZkServer } from '../../src/zk/server/server.js'
 import { HAS_JAVA, javaTool, peers } from '../helpers/peers.js'
-import { CLI, Cleanup, isInstalled, run, startBrokerProcess } from '../helpers/processes.js'
+import { CLI, Cleanup, isInstalled, ROOT, run, startBrokerProcess } from '../helpers/processes.js'
 import { until } from '../helpers/until.js'
 import { zooKeeperContract } from '../zk/contract.js'
 import { transcript } from '../zk/differential.js'
+
+const PEERS = `${ROOT}/bench/peers/peers`
 
 /** A port that was free a moment ago. */
 function freePort(): Promise<number> {
@@ -25,7 +27,7 @@ function freePort(): Promise<number> {
 	})
 }
 
-/** What a server answers to a four-letter word. */
+/** What a server answers to a four-letter word; nothing when it does not answer in time, as one that is only starting may. */
 function word(port: number, text: string): Promise<string> {
 	return new Promise((resolve, reject) => {
 		let answer = ''
@@ -33,6 +35,7 @@ function word(port: number, text: string): Promise<string> {
 		socket.on('data', (chunk: Buffer) => {
 			answer += chunk.toString('utf8')
 		})
+		socket.setTimeout(2000, () => socket.destroy())
 		socket.once('error', reject)
 		socket.once('close', () => resolve(answer))
 	})
@@ -42,10 +45,11 @@ describe.skipIf(!HAS_JAVA)('Apache ZooKeeper keeps our contract', () => {
 	const cleanup = new Cleanup()
 	afterAll(() => cleanup.run())
 	zooKeeperContract({
-		start: async () => {
+		start: async ({ hasTtlNodes }) => {
 			const folder = cleanup.folder()
 			const port = await freePort()
-			await peers(['zk', folder, String(port)])
+			const flags = '-Dzookeeper.extendedTypesEnabled=true -Dznode.container.checkIntervalMs=100'
+			await run('bash', [PEERS, 'zk', folder, String(port)], hasTtlNodes ? { env: { JAVA_TOOL_OPTIONS: flags } } : {})
 			await until('it serves', async () => (await word(port, 'srvr')).includes('Mode: standalone'), 30_000)
 			return { address: `127.0.0.1:${port}`, stop: async () => void (await peers(['stop', folder])) }
 		},

@@ -1,8 +1,8 @@
 /** What the parts of the ZooKeeper contract share: a fresh session and root for each test, steps of a multi. */
 
 import { expect, test } from 'vitest'
-import { type MultiOp, OP } from '../../src/zk/messages.js'
-import { OPEN, RawClient } from './raw-client.js'
+import { type MultiOp, multiHeader, OP, watchedPathRequest, writeMultiEnd } from '../../src/zk/messages.js'
+import { type Frame, OPEN, RawClient } from './raw-client.js'
 
 export interface Contracted {
 	readonly address: string
@@ -50,3 +50,14 @@ export const checkOp = (path: string, version: number): MultiOp => ({ type: OP.c
 /** Error of each entry of a multi's reply, 0 for those without. */
 export const errorsOf = (results: readonly { type: number; err?: number }[]): number[] =>
 	results.map((result) => (result.type === OP.error ? (result.err ?? 0) : 0))
+
+/** A multiRead of `[operation, path]` pairs; its reply as it came. */
+export function readRequest(zk: RawClient, ops: readonly (readonly [number, string])[]): Promise<Frame> {
+	return zk.request(OP.multiRead, (writer) => {
+		for (const [type, path] of ops) {
+			multiHeader.write(writer, { type, done: false, err: -1 })
+			watchedPathRequest.write(writer, { path, watch: false })
+		}
+		writeMultiEnd(writer)
+	})
+}

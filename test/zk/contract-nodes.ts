@@ -71,11 +71,10 @@ export function contractNodes(contract: Contract): void {
 				[`${root}/\u0001`, 0],
 				['nothing', 0],
 				['/', 0],
-				[`${root}/ttl`, FLAG.persistentTtl],
 			] as const) {
 				errors.push((await zk.create(path, '', flags)).err)
 			}
-			expect(errors).toEqual([-110, -101, -108, -8, -101, -101, -8, -8, -8, -110, -6])
+			expect(errors).toEqual([-110, -101, -108, -8, -101, -101, -8, -8, -8, -110])
 			expect((await zk.create(`${root}/h`, '', 0, [])).err).toBe(ERR.invalidAcl)
 			const foreign = [{ perms: 31, id: { scheme: 'no', id: 'x' } }]
 			expect((await zk.create(`${root}/h`, '', 0, foreign)).err).toBe(ERR.invalidAcl)

@@ -8,9 +8,15 @@ import { zooKeeperContract } from './contract.js'
 import { runtime } from './fixture.js'
 
 zooKeeperContract({
-	start: async () => {
+	start: async ({ hasTtlNodes }) => {
 		const dataDir = mkdtempSync(join(tmpdir(), 'kcli-zk-'))
-		const server = await startZkServer(runtime, { host: '127.0.0.1', port: 0, dataDir, tickMs: 200 })
+		const server = await startZkServer(runtime, {
+			host: '127.0.0.1',
+			port: 0,
+			dataDir,
+			tickMs: 200,
+			...(hasTtlNodes ? { hasTtlNodes, sweepMs: 100, words: ['*'] } : {}),
+		})
 		return {
 			address: server.address,
 			stop: async () => {

@@ -4,28 +4,48 @@
  * behind. Zxids of failed writes are not compared: Apache spends one on each, ours none.
  */
 
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, describe } from 'vitest'
+import { contractAccess } from './contract-access.js'
 import { Contract } from './contract-harness.js'
+import { contractLimits } from './contract-limits.js'
 import { contractMultiAndWatches } from './contract-multi-and-watches.js'
 import { contractNodes } from './contract-nodes.js'
+import { contractPaths, contractWithoutTtl } from './contract-paths.js'
 import { contractSessions } from './contract-sessions.js'
+import { contractWatches } from './contract-watches.js'
 
 export interface ContractTarget {
-	/** Called in `beforeAll`. The four-letter words ruok, srvr, mntr, stat and conf must be allowed. */
-	start(): Promise<{ address: string; stop(): Promise<void> }>
+	/**
+	 * Called in `beforeAll`, twice: with TTL nodes, sweeps at least every second and all four-letter words allowed, and as a
+	 * server comes.
+	 */
+	start(options: { readonly hasTtlNodes: boolean }): Promise<{ address: string; stop(): Promise<void> }>
 }
 
 /** Declares all tests of the contract for one server. */
 export function zooKeeperContract(target: ContractTarget): void {
+	describe('the contract', () => {
+		const contract = served(target, true)
+		contractSessions(contract)
+		contractNodes(contract)
+		contractMultiAndWatches(contract)
+		contractPaths(contract)
+		contractAccess(contract)
+		contractWatches(contract)
+		contractLimits(contract)
+	})
+	describe('the contract without TTL nodes', () => contractWithoutTtl(served(target, false)))
+}
+
+/** Starts the server before the tests around it and stops it after them. */
+function served(target: ContractTarget, hasTtlNodes: boolean): Contract {
 	const contract = new Contract()
 	let stop: () => Promise<void> = async () => undefined
 	beforeAll(async () => {
-		const started = await target.start()
+		const started = await target.start({ hasTtlNodes })
 		contract.address = started.address
 		stop = started.stop
 	})
 	afterAll(() => stop())
-	contractSessions(contract)
-	contractNodes(contract)
-	contractMultiAndWatches(contract)
+	return contract
 }

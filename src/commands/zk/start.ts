@@ -13,11 +13,14 @@ export default class ZkStart extends BaseCommand {
 	static override flags = {
 		listen: Flags.string({ description: 'host:port to bind; port 0 is any.', default: '127.0.0.1:2181' }),
 		'data-dir': Flags.string({ description: 'Folder of the transaction log and snapshots.', required: true }),
+		'ttl-nodes': Flags.boolean({
+			description: 'Allow nodes that go when they are old and childless; off by default, as in Apache ZooKeeper.',
+		}),
 	}
 
 	async run(): Promise<void> {
 		const { flags } = await this.parse(ZkStart)
 		const { runZooKeeper } = await import('../../cli/zookeeper-process.js')
-		this.exitNow(await runZooKeeper(flags.listen, flags['data-dir']))
+		this.exitNow(await runZooKeeper(flags.listen, flags['data-dir'], flags['ttl-nodes']))
 	}
 }

@@ -29,6 +29,8 @@ export interface ServerStatus {
 	readonly uptimeMs: number
 	readonly latency: { readonly min: number; readonly average: number; readonly max: number }
 	readonly fsyncs: number
+	/** Bytes of all snapshots, and of all logs, on disk. */
+	readonly disk: { readonly snapshotBytes: number; readonly logBytes: number }
 	readonly config: {
 		readonly port: number
 		readonly dataDir: string
@@ -88,12 +90,14 @@ function monitor(status: ServerStatus): string {
 	return lines(rows.map(([key, value]) => `zk_${key}\t${value}`))
 }
 
-function configuration({ config }: ServerStatus): string {
+function configuration({ config, disk }: ServerStatus): string {
 	return lines([
 		`clientPort=${config.port}`,
 		'secureClientPort=-1',
 		`dataDir=${config.dataDir}`,
+		`dataDirSize=${disk.snapshotBytes}`,
 		`dataLogDir=${config.dataDir}`,
+		`dataLogSize=${disk.logBytes}`,
 		`tickTime=${config.tickMs}`,
 		`maxClientCnxns=${config.connectionsPerAddressMax}`,
 		`minSessionTimeout=${config.sessionTimeoutMinMs}`,
@@ -145,20 +149,32 @@ const WORDS: Readonly<Record<string, (status: ServerStatus) => string>> = {
 	wchc: watchesBySession,
 	wchp: watchesByPath,
 	dump,
+	dirs: ({ disk }) => `datadir_size: ${disk.snapshotBytes}\nlogdir_size: ${disk.logBytes}\n`,
+	gtmk: () => '306',
+	crst: () => 'Connection stats reset.\n',
+	srst: () => 'Server stats reset.\n',
 }
 
-/** Words that Apache knows and that are never served here. */
-const REFUSED: ReadonlySet<string> = new Set(['crst', 'srst', 'dirs', 'gtmk', 'stmk', 'hash'])
+/** Words that Apache knows and that are never served here: there is no tracing and there are no digests of the tree. */
+const REFUSED: ReadonlySet<string> = new Set(['stmk', 'hash'])
 
 /** Whether the first four bytes of a connection are a word. */
 export function isWord(word: string): boolean {
 	return Object.hasOwn(WORDS, word) || REFUSED.has(word)
 }
 
+/** Words that set counts back, which the server has to do. */
+export const RESETS: ReadonlySet<string> = new Set(['crst', 'srst'])
+
+/** Whether a word is served; `allowed` is the whitelist (`*` for all). */
+export function isAllowedWord(word: string, allowed: ReadonlySet<string>): boolean {
+	return Object.hasOwn(WORDS, word) && (allowed.has('*') || allowed.has(word))
+}
+
 /** The answer to a word; `allowed` is the whitelist (`*` for all). */
 export function answerWord(word: string, allowed: ReadonlySet<string>, status: () => ServerStatus): string {
 	const answer = WORDS[word]
-	if (answer === undefined || !(allowed.has('*') || allowed.has(word))) {
+	if (answer === undefined || !isAllowedWord(word, allowed)) {
 		return `${word} is not executed because it is not in the whitelist.\n`
 	}
 	return answer(status())

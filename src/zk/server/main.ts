@@ -1,7 +1,8 @@
 /**
  * Entry of the embedded ZooKeeper as a process of its own; started by `cli/embedded-zookeeper.ts` and `kcli zk start`.
  *
- *   node main.js --listen 127.0.0.1:2181 --data-dir D [--tick-ms N] [--min-timeout-ms N] [--max-timeout-ms N] [--attached]
+ *   node main.js --listen 127.0.0.1:2181 --data-dir D [--tick-ms N] [--min-timeout-ms N] [--max-timeout-ms N]
+ *     [--ttl-nodes] [--attached]
  *
  * Prints `zookeeper HOST:PORT` once it serves. SIGTERM and SIGINT end it flushed; with `--attached` so does the end of
  * its stdin, which is how it learns that its parent died. Exit 0 after a stop, 1 with one line on stderr otherwise.
@@ -44,6 +45,7 @@ function readOptions(): ZkServerOptions {
 		...(tickMs === undefined ? {} : { tickMs }),
 		...(sessionTimeoutMinMs === undefined ? {} : { sessionTimeoutMinMs }),
 		...(sessionTimeoutMaxMs === undefined ? {} : { sessionTimeoutMaxMs }),
+		hasTtlNodes: process.argv.includes('--ttl-nodes'),
 		onFailure: (error) => fail(error),
 	}
 }

@@ -117,6 +117,11 @@ export class Processor {
 		return { min: Math.round(minMs), average: count === 0 ? 0 : sumMs / count, max: Math.round(maxMs) }
 	}
 
+	/** Begins the figures of {@link latency} anew. */
+	resetLatency(): void {
+		this.#waits = { count: 0, sumMs: 0, minMs: 0, maxMs: 0 }
+	}
+
 	#noteWait(ms: number): void {
 		const waits = this.#waits
 		waits.minMs = waits.count === 0 ? ms : Math.min(waits.minMs, ms)

@@ -44,6 +44,8 @@ const lookup = (tree: DataTree, path: string) => tree.get(path === '' ? '/' : pa
 
 const exists: Read = ({ tree, watches, peer }, reader, writer) => {
 	const { path, watch } = watchedPathRequest.read(reader)
+	// Apache's only check of a path that is read.
+	if (path.includes('\u0000')) return ERR.badArguments
 	const node = lookup(tree, path)
 	if (node !== undefined && !isAllowed(node.acl, PERM.read, peer.identities)) return ERR.noAuth
 	if (watch) watches.addData(path, peer)

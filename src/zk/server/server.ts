@@ -8,7 +8,7 @@
 import type { HostClaim, Listener, Runtime, Socket, Timer } from '../../runtime/ports.js'
 import { Connection } from './connection.js'
 import type { DataTree } from './data-tree.js'
-import { answerWord, isWord, type ServerStatus } from './four-letter.js'
+import { answerWord, isAllowedWord, isWord, RESETS, type ServerStatus } from './four-letter.js'
 import { Handshake } from './handshake.js'
 import { Processor } from './processor.js'
 import { type Session, SessionTable } from './sessions.js'
@@ -32,8 +32,12 @@ export interface ZkServerOptions {
 	readonly connectionsPerAddressMax?: number
 	/** Served four-letter words; `*` for all. Default ruok, srvr, mntr, stat, conf, isro. */
 	readonly words?: readonly string[]
-	/** Whether TTL nodes may be made. Default false. */
+	/** Whether TTL nodes may be made (`zookeeper.extendedTypesEnabled`). Default false, as in Apache. */
 	readonly hasTtlNodes?: boolean
+	/** How often empty containers and old TTL nodes are looked for, in ms. Default 60,000 (`znode.container.checkIntervalMs`). */
+	readonly sweepMs?: number
+	/** Answers that wait for the log, above which no further requests are read (`globalOutstandingLimit`). Default 1,000. */
+	readonly outstandingMax?: number
 	readonly snapshotTransactions?: number
 	readonly snapshotBytes?: number
 	/** Told once when the disk failed: the server has stopped serving. */
@@ -57,8 +61,8 @@ const DEFAULT_WORDS = ['ruok', 'srvr', 'mntr', 'stat', 'conf', 'isro']
 /** How long a client may take to end its side after we ended ours. */
 const LINGER_MS = 1000
 
-/** Answers that wait for the log, above which no further requests are read (Apache's globalOutstandingLimit). */
 const OUTSTANDING_MAX = 1000
+const SWEEP_MS = 60_000
 
 /** Another process serves from this data directory. */
 export class DataDirInUseError extends Error {
@@ -95,6 +99,7 @@ class Server implements ZkServer {
 	readonly #claim: HostClaim
 	readonly #options: ZkServerOptions
 	readonly #tickMs: number
+	readonly #outstandingMax: number
 	readonly #words: ReadonlySet<string>
 	readonly #tree: DataTree
 	readonly #sessions: SessionTable
@@ -117,6 +122,7 @@ class Server implements ZkServer {
 		this.#claim = claim
 		this.#options = options
 		this.#tickMs = options.tickMs ?? 2000
+		this.#outstandingMax = options.outstandingMax ?? OUTSTANDING_MAX
 		this.#words = new Set(options.words ?? DEFAULT_WORDS)
 		this.#startedMs = runtime.clock.monotonicMs()
 		this.#sessions = new SessionTable(runtime.clock, this.#tickMs, (session) => this.#expire(session))
@@ -156,7 +162,9 @@ class Server implements ZkServer {
 			minMs: options.sessionTimeoutMinMs ?? this.#tickMs * 2,
 			maxMs: options.sessionTimeoutMaxMs ?? this.#tickMs * 20,
 		})
-		this.#sweeper = new Sweeper(runtime.clock, recovered.tree, this.#processor, () => this.#settle())
+		this.#sweeper = new Sweeper(runtime.clock, recovered.tree, this.#processor, options.sweepMs ?? SWEEP_MS, () =>
+			this.#settle(),
+		)
 	}
 
 	async listen(): Promise<void> {
@@ -214,7 +222,7 @@ class Server implements ZkServer {
 				onFrame: (each, frame) => this.#onFrame(each, frame),
 				onChunkDone: (each) => {
 					this.#settle()
-					if (this.#processor.outstanding > OUTSTANDING_MAX) this.#hold(each)
+					if (this.#processor.outstanding > this.#outstandingMax) this.#hold(each)
 				},
 				onDirty: (each) => this.#dirty.push(each),
 				event: (each, type, path) => this.#processor.event(each, type, path),
@@ -236,9 +244,26 @@ class Server implements ZkServer {
 
 	#onWord(connection: Connection, word: string): boolean {
 		if (!isWord(word)) return false
+		if (RESETS.has(word) && isAllowedWord(word, this.#words)) this.#resetCounts(word)
 		connection.send(Buffer.from(answerWord(word, this.#words, () => this.status)))
 		connection.finish()
 		return true
+	}
+
+	/** `crst`: the counts of each connection, not the totals; `srst`: the totals and latencies. */
+	#resetCounts(word: string): void {
+		if (word === 'srst') {
+			this.#received = 0
+			this.#sentBefore = 0
+			for (const { sent } of this.#connections) this.#sentBefore -= sent
+			this.#processor.resetLatency()
+			return
+		}
+		for (const each of this.#connections) {
+			this.#sentBefore += each.sent
+			each.received = 0
+			each.sent = 0
+		}
 	}
 
 	#onFrame(connection: Connection, frame: Buffer): void {
@@ -280,7 +305,7 @@ class Server implements ZkServer {
 	}
 
 	#letGo(): void {
-		if (this.#held.length === 0 || this.#processor.outstanding > OUTSTANDING_MAX / 2) return
+		if (this.#held.length === 0 || this.#processor.outstanding > this.#outstandingMax / 2) return
 		for (const connection of this.#held.splice(0)) connection.letGo()
 	}
 
@@ -324,6 +349,7 @@ class Server implements ZkServer {
 			uptimeMs: this.#runtime.clock.monotonicMs() - this.#startedMs,
 			latency: this.#processor.latency,
 			fsyncs: this.#storage.syncs,
+			disk: this.#storage.diskBytes,
 			config: {
 				port: this.port,
 				dataDir: this.#options.dataDir,

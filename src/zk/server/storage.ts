@@ -102,6 +102,19 @@ export class Storage {
 		return this.#syncs
 	}
 
+	/** Bytes of all snapshots and of all logs. Asks the disk for each file. */
+	get diskBytes(): { snapshotBytes: number; logBytes: number } {
+		const { disk } = this.#runtime
+		const { directory } = this.#options
+		const sum = { snapshotBytes: 0, logBytes: 0 }
+		for (const { name } of disk.listNow(directory)) {
+			const size = disk.statNow(disk.join(directory, name))?.size ?? 0
+			if (zxidOf(name, 'snapshot') !== null) sum.snapshotBytes += size
+			else if (zxidOf(name, 'log') !== null) sum.logBytes += size
+		}
+		return sum
+	}
+
 	/** Adds a transaction to the next batch. {@link flush} sends it on its way. */
 	append(value: Transaction): void {
 		assert(value.zxid === this.#appendedZxid + 1, 'zxids are dense')

@@ -1,28 +1,28 @@
-/** Removes containers that were emptied and TTL nodes that are old and childless, once a minute, as transactions. */
+/** Removes containers that were emptied and TTL nodes that are old and childless, at an interval, as transactions. */
 
 import type { Clock, Timer } from '../../runtime/ports.js'
 import type { DataTree } from './data-tree.js'
 import type { Processor } from './processor.js'
 import { NODE_KIND } from './transaction.js'
 
-const INTERVAL_MS = 60_000
-
 export class Sweeper {
 	readonly #clock: Clock
 	readonly #tree: DataTree
 	readonly #processor: Processor
+	readonly #intervalMs: number
 	readonly #settle: () => void
 	#timer: Timer | null = null
 
-	constructor(clock: Clock, tree: DataTree, processor: Processor, settle: () => void) {
+	constructor(clock: Clock, tree: DataTree, processor: Processor, intervalMs: number, settle: () => void) {
 		this.#clock = clock
 		this.#tree = tree
 		this.#processor = processor
+		this.#intervalMs = intervalMs
 		this.#settle = settle
 	}
 
 	start(): void {
-		this.#timer = this.#clock.after(INTERVAL_MS, () => {
+		this.#timer = this.#clock.after(this.#intervalMs, () => {
 			this.#sweep()
 			this.start()
 		})

@@ -3,7 +3,8 @@
  * entry is (watcher, path), so that watching a path twice gives one event. Persistent watches stay; recursive ones
  * also see all below their path, but never "children changed".
  *
- * Two tables, as in Apache: data (getData, exists, addWatch) and child (getChildren, addWatch without recursion).
+ * Two tables, as in Apache: data (getData, exists, addWatch) and child (getChildren, addWatch). A recursive watch stands in
+ * both too, so that removing one of the two leaves what Apache leaves: of the child table's, the news of removals.
  */
 
 import { EVENT, type EventType } from '../messages.js'
@@ -47,8 +48,8 @@ export class WatchTable<W> {
 
 	/** Of two persistent watches on a path the last one counts, as in Apache. */
 	addRecursive(path: string, watcher: W): void {
-		if (this.#child.get(path)?.get(watcher) === 'persistent') this.#drop(this.#child, path, watcher)
 		this.#add(this.#data, path, watcher, 'recursive')
+		this.#add(this.#child, path, watcher, 'recursive')
 	}
 
 	/** Watches by count of watchers, paths and entries, for four-letter words. */
@@ -153,15 +154,16 @@ export class WatchTable<W> {
 	#fire(table: Table<W>, path: string, type: EventType): Firing<W>[] {
 		const firings: Firing<W>[] = []
 		for (const [watcher, mode] of table.get(path) ?? []) {
+			if (mode === 'recursive' && type === EVENT.childrenChanged) continue
 			firings.push({ watcher, type, path })
 			if (mode !== 'once') continue
 			this.#drop(table, path, watcher)
 			this.#forgetPath(path, watcher)
 		}
-		if (this.#recursive === 0 || type === EVENT.childrenChanged || table !== this.#data) return firings
+		if (this.#recursive === 0 || type === EVENT.childrenChanged) return firings
 		const told = new Set(firings.map(({ watcher }) => watcher))
 		for (let above = parentOf(path); above !== null; above = parentOf(above)) {
-			for (const [watcher, mode] of this.#data.get(above) ?? []) {
+			for (const [watcher, mode] of table.get(above) ?? []) {
 				if (mode !== 'recursive' || told.has(watcher)) continue
 				told.add(watcher)
 				firings.push({ watcher, type, path })
