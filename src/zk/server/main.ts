@@ -2,7 +2,7 @@
  * Entry of the embedded ZooKeeper as a process of its own; started by `cli/embedded-zookeeper.ts` and `kcli zk start`.
  *
  *   node main.js --listen 127.0.0.1:2181 --data-dir D [--tick-ms N] [--min-timeout-ms N] [--max-timeout-ms N]
- *     [--ttl-nodes] [--attached]
+ *     [--ttl-nodes] [--snapshot-transactions N] [--attached]
  *
  * Prints `zookeeper HOST:PORT` once it serves. SIGTERM and SIGINT end it flushed; with `--attached` so does the end of
  * its stdin, which is how it learns that its parent died. Exit 0 after a stop, 1 with one line on stderr otherwise.
@@ -12,6 +12,7 @@ import { NodeClock, NodeRandom } from '../../runtime/node-clock.js'
 import { NodeDisk } from '../../runtime/node-disk.js'
 import { NodeHost } from '../../runtime/node-host.js'
 import { NodeNetwork } from '../../runtime/node-net.js'
+import { DiskError } from '../../runtime/ports.js'
 import { startZkServer, type ZkServerOptions, type ZkServerRuntime } from './server.js'
 
 /** A stop that takes longer ends the process all the same: what was acknowledged is in the log. */
@@ -22,12 +23,14 @@ function argument(name: string): string | undefined {
 	return at < 0 ? undefined : process.argv[at + 1]
 }
 
-function milliseconds(name: string): number | undefined {
+function positive(name: string, what: string): number | undefined {
 	const text = argument(name)
 	if (text === undefined) return undefined
-	if (!/^[1-9][0-9]{0,8}$/.test(text)) throw new Error(`--${name} wants milliseconds, not ${text}`)
+	if (!/^[1-9][0-9]{0,8}$/.test(text)) throw new Error(`--${name} wants ${what}, not ${text}`)
 	return Number(text)
 }
+
+const milliseconds = (name: string): number | undefined => positive(name, 'milliseconds')
 
 function readOptions(): ZkServerOptions {
 	const listen = argument('listen') ?? '127.0.0.1:2181'
@@ -38,6 +41,7 @@ function readOptions(): ZkServerOptions {
 	const tickMs = milliseconds('tick-ms')
 	const sessionTimeoutMinMs = milliseconds('min-timeout-ms')
 	const sessionTimeoutMaxMs = milliseconds('max-timeout-ms')
+	const snapshotTransactions = positive('snapshot-transactions', 'a count')
 	return {
 		host: parts[1] as string,
 		port: Number(parts[2]),
@@ -45,13 +49,16 @@ function readOptions(): ZkServerOptions {
 		...(tickMs === undefined ? {} : { tickMs }),
 		...(sessionTimeoutMinMs === undefined ? {} : { sessionTimeoutMinMs }),
 		...(sessionTimeoutMaxMs === undefined ? {} : { sessionTimeoutMaxMs }),
+		...(snapshotTransactions === undefined ? {} : { snapshotTransactions }),
 		hasTtlNodes: process.argv.includes('--ttl-nodes'),
 		onFailure: (error) => fail(error),
 	}
 }
 
 function fail(error: unknown): never {
-	process.stderr.write(`zookeeper: ${error instanceof Error ? error.message : String(error)}\n`)
+	const isFull = error instanceof DiskError && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
+	const advice = isFull ? '; the disk is full: make room and start again, what was acknowledged is there' : ''
+	process.stderr.write(`zookeeper: ${error instanceof Error ? error.message : String(error)}${advice}\n`)
 	process.exit(1)
 }
 

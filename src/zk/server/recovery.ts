@@ -61,13 +61,9 @@ export function recover(disk: Disk, directory: string): Recovered {
 		const bytes = disk.readFileNow(at)
 		logBytes = replayLog(state, name, bytes, name === logs.at(-1))
 		cutBytes = bytes.length - logBytes
-		if (cutBytes > 0) {
-			const file = disk.openNow(at, 'write')
-			file.truncateNow(logBytes)
-			file.syncNow()
-			file.closeNow()
-		}
+		if (name === logs.at(-1)) settle(disk, at, cutBytes > 0 ? logBytes : null)
 	}
+	disk.syncDirectoryNow(directory)
 	if (state.zxid < state.endZxid) {
 		throw new StorageDamage(
 			logs.at(-1) ?? 'log',
@@ -79,6 +75,17 @@ export function recover(disk: Disk, directory: string): Recovered {
 	if (orphan !== null) throw new StorageDamage('snapshot', 0, `no parent for ${orphan}`)
 	const last = logs.at(-1) ?? null
 	return { ...state, logName: last, logBytes, cutBytes }
+}
+
+/**
+ * Makes what was read of the last log durable, cut to `cutTo` where its end is broken. A process that was killed may have
+ * left bytes, and the file's name, in the page cache alone: they are shown to clients from now on, and new batches follow.
+ */
+function settle(disk: Disk, path: string, cutTo: number | null): void {
+	const file = disk.openNow(path, 'write')
+	if (cutTo !== null) file.truncateNow(cutTo)
+	file.syncNow()
+	file.closeNow()
 }
 
 function loadSnapshot(disk: Disk, directory: string, names: readonly string[]): State {

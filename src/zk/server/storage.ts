@@ -11,7 +11,7 @@
  */
 
 import { assert } from '../../base/assert.js'
-import type { Clock, Disk, File } from '../../runtime/ports.js'
+import { type Clock, type Disk, DiskError, type File } from '../../runtime/ports.js'
 import { JuteReader } from '../jute.js'
 import type { DataTree } from './data-tree.js'
 import { logName, snapshotName, zxidOf } from './files.js'
@@ -210,9 +210,16 @@ export class Storage {
 			},
 			(error: unknown) => {
 				this.#snapshot = null
-				this.#fail(error)
+				if (isFull(error)) this.#giveUpSnapshot()
+				else this.#fail(error)
 			},
 		)
+	}
+
+	/** No room for a snapshot: the log has everything and goes on; the next snapshot is tried when it is due again. */
+	#giveUpSnapshot(): void {
+		const { disk } = this.#runtime
+		disk.removeNow(disk.join(this.#options.directory, 'snapshot.tmp'))
 	}
 
 	async #takeSnapshot(): Promise<void> {
@@ -237,6 +244,10 @@ export class Storage {
 		disk.syncDirectoryNow(directory)
 		removeOld(disk, directory)
 	}
+}
+
+function isFull(error: unknown): boolean {
+	return error instanceof DiskError && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
 }
 
 /** Removes all but the newest snapshots, and logs whose transactions all stand in the oldest one kept. */

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SessionTable } from '../../../src/zk/server/sessions.js'
 import { ManualClock } from '../manual-clock.js'
@@ -69,4 +70,46 @@ describe('a session', () => {
 		clock.advance(1001)
 		expect(expired).toHaveLength(1)
 	})
+})
+
+test('whatever clients do: none expires early, none lives two ticks longer than it may', () => {
+	const act = fc.record({
+		kind: fc.constantFrom('open', 'touch', 'touch', 'wait', 'wait'),
+		id: fc.nat(4),
+		ms: fc.nat(2500),
+	})
+	fc.assert(
+		fc.property(fc.constantFrom(100, 1000, 2000), fc.array(act, { maxLength: 60 }), (tickMs, acts) => {
+			const { clock, sessions, expired } = table(tickMs)
+			/** Since when nothing was heard of a session, and its timeout. */
+			const heard = new Map<bigint, { sinceMs: number; timeoutMs: number }>()
+			const check = (): void => {
+				for (const [id, atMs] of expired.splice(0)) {
+					const { sinceMs, timeoutMs } = heard.get(id) as { sinceMs: number; timeoutMs: number }
+					heard.delete(id)
+					expect(atMs - sinceMs).toBeGreaterThanOrEqual(timeoutMs)
+					expect(atMs - sinceMs).toBeLessThanOrEqual(timeoutMs + 2 * tickMs)
+				}
+				for (const { sinceMs, timeoutMs } of heard.values())
+					expect(clock.nowMs - sinceMs).toBeLessThanOrEqual(timeoutMs + 2 * tickMs)
+			}
+			for (const { kind, id: number, ms } of acts) {
+				const id = BigInt(number)
+				const session = sessions.get(id)
+				if (kind === 'wait') clock.advance(ms)
+				else if (kind === 'open' && session === undefined) {
+					sessions.add(id, ms + 1, PASSWORD)
+					heard.set(id, { sinceMs: clock.nowMs, timeoutMs: ms + 1 })
+				} else if (kind === 'touch' && session !== undefined) {
+					sessions.touch(session)
+					heard.set(id, { sinceMs: clock.nowMs, timeoutMs: session.timeoutMs })
+				}
+				check()
+			}
+			clock.advance(10_000)
+			check()
+			expect([heard.size, sessions.size]).toEqual([0, 0])
+		}),
+		{ numRuns: 200 },
+	)
 })

@@ -1,93 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { JuteReader } from '../../../src/zk/jute.js'
-import { type DataTree, statOf, WORLD_ALL } from '../../../src/zk/server/data-tree.js'
+import { WORLD_ALL } from '../../../src/zk/server/data-tree.js'
 import { findFrame, frameOf, readFrame } from '../../../src/zk/server/frames.js'
 import { recover, StorageDamage } from '../../../src/zk/server/recovery.js'
-import type { StoredSession } from '../../../src/zk/server/snapshot.js'
-import { Storage, type StorageOptions } from '../../../src/zk/server/storage.js'
-import { NODE_KIND, type Transaction, type TreeChange, transaction } from '../../../src/zk/server/transaction.js'
+import { type TreeChange, transaction } from '../../../src/zk/server/transaction.js'
 import { until } from '../../helpers/until.js'
-import { runtime } from '../fixture.js'
 import { MemoryDisk } from '../memory-disk.js'
+import { DIRECTORY, describeTree, StorageDriver } from './storage-driver.js'
 
-const DIRECTORY = 'data'
 const PASSWORD = Buffer.alloc(16, 7)
 
-/** Drives a storage as the server does: apply, append, flush; keeps the tree after each zxid. */
-class Driver {
-	readonly tree: DataTree
-	readonly storage: Storage
-	readonly sessions = new Map<bigint, StoredSession>()
-	zxid: number
-	durable: number
-	failed: unknown = null
-
-	constructor(disk: MemoryDisk, options: Partial<StorageOptions> = {}) {
-		const { storage, recovered } = Storage.open(
-			{ clock: runtime.clock, disk },
-			{ directory: DIRECTORY, snapshotTransactions: 1e9, snapshotBytes: 1e9, ...options },
-			{
-				onDurable: (zxid) => {
-					this.durable = zxid
-				},
-				onFailure: (error) => {
-					this.failed = error
-				},
-				snapshotHead: () => ({ zxid: this.zxid, lastSessionId: 5n, sessions: [...this.sessions.values()] }),
-			},
-		)
-		this.storage = storage
-		this.tree = recovered.tree
-		for (const [id, session] of recovered.sessions) this.sessions.set(id, session)
-		this.zxid = recovered.zxid
-		this.durable = recovered.zxid
-	}
-
-	commit(changes: readonly TreeChange[], session: Transaction['session'] = { kind: 'none' }, sessionId = 5n): void {
-		const zxid = ++this.zxid
-		for (const change of changes) this.tree.apply(change, zxid, 1000 + zxid)
-		if (session.kind === 'opened') {
-			this.sessions.set(sessionId, { id: sessionId, timeoutMs: session.timeoutMs, password: session.password })
-		} else if (session.kind === 'closed') this.sessions.delete(sessionId)
-		this.storage.append({ zxid, timeMs: 1000 + zxid, sessionId, cxid: 0, session, changes })
-	}
-
-	create(path: string, data = 'x', owner = 0n): void {
-		const parent = this.tree.get(path.slice(0, path.lastIndexOf('/')) || '/')
-		this.commit([
-			{
-				kind: 'create',
-				path,
-				data: Buffer.from(data),
-				acl: WORLD_ALL,
-				owner,
-				nodeKind: NODE_KIND.plain,
-				ttlMs: 0,
-				counter: (parent?.counter ?? 0) + 1,
-			},
-		])
-	}
-
-	async flushed(): Promise<void> {
-		this.storage.flush()
-		await until('everything to be durable', () => this.durable === this.zxid)
-	}
-}
-
-/** Everything a client could see of a tree, as one text. */
-function describeTree(tree: DataTree): string {
-	const lines: string[] = []
-	for (const [path, node] of tree.entries()) {
-		const stat = statOf(node)
-		lines.push(
-			`${path} ${node.data?.toString() ?? 'null'} ${Object.values(stat).join()} ${[...tree.children(node)].sort().join()}`,
-		)
-	}
-	return lines.sort().join('\n')
-}
-
-async function someHistory(driver: Driver): Promise<void> {
+async function someHistory(driver: StorageDriver): Promise<void> {
 	driver.commit([], { kind: 'opened', timeoutMs: 4000, password: PASSWORD })
 	driver.create('/a')
 	await driver.flushed()
@@ -118,7 +42,7 @@ describe('frames', () => {
 describe('recovery', () => {
 	test('of a clean log gives the same tree, sessions and zxid', async () => {
 		const disk = new MemoryDisk()
-		const driver = new Driver(disk)
+		const driver = new StorageDriver(disk)
 		await someHistory(driver)
 		const again = recover(disk.crash(), DIRECTORY)
 		expect(again.zxid).toBe(driver.zxid)
@@ -130,7 +54,7 @@ describe('recovery', () => {
 
 	test('a log torn at every byte of its last batch comes back with all before it, and takes new writes', async () => {
 		const disk = new MemoryDisk()
-		const driver = new Driver(disk)
+		const driver = new StorageDriver(disk)
 		await someHistory(driver)
 		const before = describeTree(driver.tree)
 		const zxid = driver.zxid
@@ -139,12 +63,12 @@ describe('recovery', () => {
 		driver.create('/later')
 		driver.storage.flush()
 		const unsynced =
-			(disk.files.get('data/log.0000000000000001')?.bytes.length ?? 0) -
-			(disk.crash().files.get('data/log.0000000000000001')?.bytes.length ?? 0)
+			(disk.files.get('/data/log.0000000000000001')?.bytes.length ?? 0) -
+			(disk.crash().files.get('/data/log.0000000000000001')?.bytes.length ?? 0)
 		expect(unsynced).toBeGreaterThan(100)
 		for (let extra = 0; extra < unsynced; extra++) {
 			const crashed = disk.crash(extra)
-			const again = new Driver(crashed)
+			const again = new StorageDriver(crashed)
 			expect(again.zxid, `${extra} bytes`).toBe(zxid)
 			expect(describeTree(again.tree)).toBe(before)
 			again.create('/new')
@@ -158,9 +82,9 @@ describe('recovery', () => {
 
 	test('a tail of zeros is cut', async () => {
 		const disk = new MemoryDisk()
-		const driver = new Driver(disk)
+		const driver = new StorageDriver(disk)
 		await someHistory(driver)
-		const content = disk.files.get('data/log.0000000000000001')
+		const content = disk.files.get('/data/log.0000000000000001')
 		if (content !== undefined) content.bytes = Buffer.concat([content.bytes, Buffer.alloc(512)])
 		const again = recover(disk, DIRECTORY)
 		expect([again.zxid, again.cutBytes]).toEqual([driver.zxid, 512])
@@ -168,8 +92,8 @@ describe('recovery', () => {
 
 	test('a broken frame before a right one is damage, named by file and position', async () => {
 		const disk = new MemoryDisk()
-		await someHistory(new Driver(disk))
-		const content = disk.files.get('data/log.0000000000000001')
+		await someHistory(new StorageDriver(disk))
+		const content = disk.files.get('/data/log.0000000000000001')
 		if (content !== undefined) content.bytes[20] = (content.bytes[20] as number) ^ 1
 		expect(() => recover(disk, DIRECTORY)).toThrow(StorageDamage)
 		expect(() => recover(disk, DIRECTORY)).toThrow('log.0000000000000001 at 0')
@@ -177,7 +101,7 @@ describe('recovery', () => {
 
 	test('a missing log is damage', async () => {
 		const disk = new MemoryDisk()
-		const driver = new Driver(disk, { snapshotTransactions: 3 })
+		const driver = new StorageDriver(disk, { snapshotTransactions: 3 })
 		for (let i = 0; i < 9; i++) {
 			driver.create(`/n${i}`)
 			await driver.flushed()
@@ -194,7 +118,7 @@ describe('recovery', () => {
 describe('group commit', () => {
 	test('what comes while a sync runs goes down with the next, and nothing is durable before its sync', async () => {
 		const disk = new MemoryDisk()
-		const driver = new Driver(disk)
+		const driver = new StorageDriver(disk)
 		disk.holdsSyncs = true
 		driver.create('/a')
 		driver.storage.flush()
@@ -212,7 +136,7 @@ describe('group commit', () => {
 
 	test('a failed sync is told, and nothing becomes durable any more', async () => {
 		const disk = new MemoryDisk()
-		const driver = new Driver(disk)
+		const driver = new StorageDriver(disk)
 		disk.failsSyncs = true
 		driver.create('/a')
 		driver.storage.flush()
@@ -228,7 +152,7 @@ describe('group commit', () => {
 describe('snapshots', () => {
 	test('are written while changes go on, and old files are removed', async () => {
 		const disk = new MemoryDisk()
-		const driver = new Driver(disk, { snapshotTransactions: 50 })
+		const driver = new StorageDriver(disk, { snapshotTransactions: 50 })
 		for (let i = 0; i < 1500; i++) {
 			driver.create(`/n${i}`)
 			if (i % 7 === 0) await driver.flushed()
@@ -239,7 +163,7 @@ describe('snapshots', () => {
 				driver.commit([{ kind: 'set', path: `/n${i}`, data: Buffer.from(`${i}`), version: 1 }])
 		}
 		await driver.flushed()
-		await until('a snapshot to be done', () => !disk.files.has('data/snapshot.tmp'))
+		await until('a snapshot to be done', () => !disk.files.has('/data/snapshot.tmp'))
 		await driver.storage.close()
 		const names = [...disk.files.keys()]
 		expect(names.filter((name) => name.includes('snapshot.'))).toHaveLength(3)
@@ -250,12 +174,12 @@ describe('snapshots', () => {
 
 	test('a broken newest snapshot is passed over for an older one', async () => {
 		const disk = new MemoryDisk()
-		const driver = new Driver(disk, { snapshotTransactions: 20 })
+		const driver = new StorageDriver(disk, { snapshotTransactions: 20 })
 		for (let i = 0; i < 100; i++) {
 			driver.create(`/n${i}`)
 			await driver.flushed()
 		}
-		await until('a snapshot to be done', () => !disk.files.has('data/snapshot.tmp'))
+		await until('a snapshot to be done', () => !disk.files.has('/data/snapshot.tmp'))
 		await driver.storage.close()
 		const newest = [...disk.files.keys()]
 			.filter((name) => name.includes('snapshot.'))
@@ -270,7 +194,7 @@ describe('snapshots', () => {
 		await fc.assert(
 			fc.asyncProperty(fc.array(fc.tuple(fc.nat(3), fc.nat(5), fc.nat(5)), { maxLength: 60 }), async (steps) => {
 				const disk = new MemoryDisk()
-				const driver = new Driver(disk)
+				const driver = new StorageDriver(disk)
 				for (const [kind, a, b] of steps) randomStep(driver, kind, a, b)
 				await driver.flushed()
 				// Recover, then replay the whole log once more on the result.
@@ -288,7 +212,7 @@ describe('snapshots', () => {
 	})
 })
 
-function randomStep(driver: Driver, kind: number, a: number, b: number): void {
+function randomStep(driver: StorageDriver, kind: number, a: number, b: number): void {
 	const parent = `/p${a}`
 	const child = `${parent}/c${b}`
 	const path = b === 0 ? parent : child
@@ -306,7 +230,7 @@ function randomStep(driver: Driver, kind: number, a: number, b: number): void {
 
 /** Every transaction of the only log. */
 function history(disk: MemoryDisk): [number, readonly TreeChange[]][] {
-	const bytes = disk.files.get('data/log.0000000000000001')?.bytes ?? Buffer.alloc(0)
+	const bytes = disk.files.get('/data/log.0000000000000001')?.bytes ?? Buffer.alloc(0)
 	const found: [number, readonly TreeChange[]][] = []
 	for (let at = 0; at < bytes.length; ) {
 		const payload = readFrame(bytes, at)
