@@ -45,6 +45,8 @@ export class RawClient {
 	readonly frames: Frame[] = []
 	/** Events and replies as they came: `created /a`, `reply 3`. */
 	readonly order: string[] = []
+	/** Told of each event (`created /a`) and each reply in the moment it comes. */
+	told: (each: string | Frame) => void = () => undefined
 	isClosed = false
 	sessionId = 0n
 	password: Buffer = Buffer.alloc(16)
@@ -241,15 +243,18 @@ export class RawClient {
 		if (xid === -1) {
 			const { type, path } = watcherEvent.read(new JuteReader(frame, 16))
 			this.order.push(`${EVENT_NAMES[type]} ${path}`)
+			this.told(`${EVENT_NAMES[type]} ${path}`)
 			return
 		}
 		this.order.push(`reply ${xid}`)
-		this.frames.push({
+		const reply = {
 			xid,
 			zxid: Number(frame.readBigInt64BE(4)),
 			err: frame.readInt32BE(12),
 			body: Buffer.from(frame.subarray(16)),
-		})
+		}
+		this.frames.push(reply)
+		this.told(reply)
 	}
 }
 
