@@ -49,6 +49,18 @@ export async function truncateTo(core: LogCore, offset: number): Promise<void> {
 		if (place.baseOffset < offset) end = Math.max(place.baseOffset, Math.min(offset, core.logStartOffset))
 	}
 	await afterCut(core, end)
+	if (place !== null && end > place.baseOffset) leaveDeleted(core, end)
+}
+
+/**
+ * The cut took a batch in which the log start lies: all that is left was deleted. It goes, since what is appended next would
+ * follow it with a gap, and recovery takes a gap between segments for a loss and drops what is behind it.
+ */
+function leaveDeleted(core: LogCore, end: number): void {
+	core.snapshots.write(core.producers)
+	discardSegments(core, core.segments.popFrom(0), false)
+	core.openSegment(end)
+	core.snapshots.removeBelow(end)
 }
 
 /** Drops everything and begins anew at `offset`. */

@@ -167,12 +167,17 @@ export async function bytesOf(outcome: ReadOutcome | Promise<ReadOutcome>): Prom
 	return Buffer.concat(parts)
 }
 
-/** Every record from `from` to the log end, by reads of `maxBytes`, as a client would walk. */
-export async function readAll(log: PartitionLog, from = log.logStartOffset, maxBytes = 1000): Promise<DecodedRecord[]> {
+/** Every record from `from` to `end`, by reads of `maxBytes`, as a client would walk. */
+export async function readAll(
+	log: PartitionLog,
+	from = log.logStartOffset,
+	maxBytes = 1000,
+	end = log.logEndOffset,
+): Promise<DecodedRecord[]> {
 	const records: DecodedRecord[] = []
 	const compression = new NodeCompression()
 	let offset = from
-	while (offset < log.logEndOffset) {
+	while (offset < end) {
 		const bytes = await bytesOf(log.read({ offset, maxBytes, minOneBatch: true, upTo: 'logEnd' }))
 		const before = offset
 		for (let at = 0; at + 12 <= bytes.length; at += batchBytes(bytes, at)) {
@@ -182,7 +187,7 @@ export async function readAll(log: PartitionLog, from = log.logStartOffset, maxB
 				if (record.offset >= offset) records.push(record)
 			offset = batchLastOffset(bytes, at) + 1
 		}
-		if (offset === before) throw new Error(`read at ${offset} gives nothing below ${log.logEndOffset}`)
+		if (offset === before) throw new Error(`read at ${offset} gives nothing below ${end}`)
 	}
 	return records
 }
