@@ -17,6 +17,8 @@ import { Slices } from './scan.js'
 export interface LoadedDir {
 	readonly logs: readonly PartitionLog[]
 	readonly highWatermarks: ReadonlyMap<string, number>
+	/** A log was compacted less far than the checkpoint says. */
+	readonly isCleanedLower: boolean
 	/** Folders that a deletion left behind. */
 	readonly deleted: readonly string[]
 	readonly wasClean: boolean
@@ -60,7 +62,10 @@ export class LogLoader {
 			clean: wasClean,
 			ms: Math.round(clock.monotonicMs() - start),
 		})
-		return { logs, highWatermarks: checkpoints.highWatermarks, deleted, wasClean }
+		const isCleanedLower = logs.some(
+			({ name, cleanedOffset }) => cleanedOffset !== (checkpoints.cleaned.get(name) ?? null),
+		)
+		return { logs, highWatermarks: checkpoints.highWatermarks, isCleanedLower, deleted, wasClean }
 	}
 
 	async #loadOne(

@@ -251,6 +251,7 @@ export class LogManager {
 		const loader = new LogLoader(services, dir, this.#logger)
 		const loaded = await loader.loadAll(options.configFor)
 		for (const log of loaded.logs) this.#logs.set(partitionKey(log.topic, log.partition), { log, dir })
+		if (loaded.isCleanedLower) this.#guard(dir, () => this.#writeCheckpoint(dir, 'cleaned'))
 		for (const [key, offset] of loaded.highWatermarks) this.#highWatermarks.set(key, offset)
 		for (const doomed of loaded.deleted) this.#deletions.removeFolder(doomed)
 	}

@@ -265,6 +265,8 @@ function settle(core: LogCore, options: LoadOptions): void {
 		})
 	}
 	core.logEndOffset = end
+	// A compacted log that was cut inside a gap ends lower after a start: what comes there now was never compacted.
+	if (core.cleanedOffset !== null) core.cleanedOffset = Math.min(core.cleanedOffset, end)
 	core.logStartOffset = Math.max(options.logStartOffset, segments.first.baseOffset)
 	core.highWatermark = core.logStartOffset
 	core.recoveryPoint = options.isClean ? end : Math.min(options.recoveryPoint, end)

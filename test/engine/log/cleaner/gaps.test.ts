@@ -146,3 +146,20 @@ test.each([3, 13, 14, 15, 27, 39])(
 		expect(disk.openFiles).toBe(0)
 	},
 )
+
+test('21.10 after a cut inside a gap and a restart nothing counts as compacted that comes anew', async () => {
+	const disk = new SimDisk()
+	const { log, manager } = await gappy(disk)
+	await log.truncateTo(5)
+	await manager.close(1n)
+	const again = await openCompacted(disk, { segmentBytes: 400 })
+	const end = again.log.logEndOffset
+	expect(end).toBeLessThan(5)
+	expect(again.log.cleanedOffset).toBe(end)
+	// Told to the disk at once: after a crash it would be believed again.
+	expect(disk.readFileNow('/data/cleaner-offset-checkpoint').toString()).toBe(`0\n1\nt 0 ${end}\n`)
+	for (const value of ['old', 'new']) await append(again.log, pairs([['k', value]]))
+	await rollOver(again.log)
+	await pass(again)
+	expect((await textOf(again.log)).filter((line) => / k=/.test(line))).toEqual([`${end + 1} k=new`])
+})
