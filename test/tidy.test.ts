@@ -151,6 +151,8 @@ const ENGINE_FOR_CLI = [
 	'engine/log/dump',
 	'engine/log/dir-lock',
 	'engine/log/manager',
+	'engine/log/compare',
+	'engine/log/repair/',
 	'engine/log/verify/dir-check',
 	'engine/log/verify/finding',
 	'engine/log/verify/partition-check',

@@ -110,7 +110,7 @@ export async function verifyLogs(words: readonly string[], flags: LogVerifyChoic
 }
 
 /** One fault a line: file, byte, offset, what is wrong. */
-function errorOf({ kind, file, position, offset, problem }: Fault): ItemError {
+export function errorOf({ kind, file, position, offset, problem }: Fault): ItemError {
 	const place = position === null ? '' : ` at byte ${position}`
 	const where = offset === null ? '' : ` (offset ${offset})`
 	return {

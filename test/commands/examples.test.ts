@@ -1,7 +1,7 @@
 /** Every example of the help is run against a broker, in a shell, as it stands there. */
 
 import { spawn } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { brokerForFile } from '../helpers/command-broker.js'
@@ -42,6 +42,18 @@ beforeAll(async () => {
 
 /** Commands whose examples need a clean table, or leave none. */
 const CHANGES = /^(topic:(create|alter|delete)|config:(set|unset|append|subtract)|produce|consume)$/
+
+/** Commands that work on folders of brokers that do not run. */
+const OFFLINE = new Set(['log:repair', 'log:compare'])
+
+/** A copy of the broker's folder and, beside the examples, one more: no broker runs on them. */
+function offline(): string {
+	const copy = `${cleanup.folder()}/data`
+	for (const to of [copy, join(folder, 'other')]) {
+		cpSync(broker.dataDir, to, { recursive: true, force: true, filter: (from) => !from.endsWith('.lock') })
+	}
+	return copy
+}
 
 const TOPICS = 'orders events old-orders orders-copy payments users test-1'
 
@@ -92,7 +104,10 @@ describe.each(commands.map(({ id, command }) => ({ id, examples: command.example
 					return
 				}
 				if (CHANGES.test(id)) await prepare()
-				const done = await run('bash', ['-c', `cd "${folder}" && ${line}`], { env, input: 'key:value\n' })
+				const at = OFFLINE.has(id) ? offline() : null
+				const shell = `cd "${folder}" && ${at === null ? line : line.replaceAll(broker.dataDir, at)}`
+				const place = at === null ? env : { ...env, KCLI_DATA_DIR: at }
+				const done = await run('bash', ['-c', shell], { env: place, input: 'key:value\n' })
 				expect(done.code, `${line}\n${done.stderr}`).toBe(0)
 			},
 		)

@@ -135,37 +135,49 @@ function openIndexes({ disk, faults }: SegmentCheckParts, stem: string, base: nu
 	}
 }
 
-/** The records of one batch against its header. */
 async function checkRecords(parts: SegmentCheckParts, path: string, batch: Buffer, position: number): Promise<void> {
-	const { compression, decompressedBytesMax, faults } = parts
-	const fault = (problem: string): void => {
-		faults.add('record', path, position, batchBaseOffset(batch, 0), problem)
-	}
+	const found = await recordProblem(parts.compression, batch, parts.decompressedBytesMax)
+	if (found !== null) parts.faults.add('record', path, position, batchBaseOffset(batch, 0), found.problem)
+}
+
+export interface RecordProblem {
+	readonly problem: string
+	/** All that is wrong is the header's largest time: what it should be. Null for anything else. */
+	readonly largestTimestamp: number | null
+}
+
+/** The records of one batch against its header; null when they are right. Reads all of them. */
+export async function recordProblem(
+	compression: Compression,
+	batch: Buffer,
+	decompressedBytesMax: number,
+): Promise<RecordProblem | null> {
+	const wrong = (problem: string): RecordProblem => ({ problem, largestTimestamp: null })
 	try {
 		if (batchMagic(batch, 0) < 2) {
 			const messages = await messagesOf(compression, batch, 0, decompressedBytesMax)
-			const wrong = messages.find(({ isCrcRight }) => !isCrcRight)
-			if (wrong !== undefined) fault(`CRC of the message with offset ${wrong.offset} does not match`)
-			return
+			const broken = messages.find(({ isCrcRight }) => !isCrcRight)
+			return broken === undefined ? null : wrong(`CRC of the message with offset ${broken.offset} does not match`)
 		}
 		const codec = codecName(batchAttributes(batch, 0) & CODEC_MASK)
-		if (codec === null) return fault(`unknown codec ${batchAttributes(batch, 0) & CODEC_MASK}`)
+		if (codec === null) return wrong(`unknown codec ${batchAttributes(batch, 0) & CODEC_MASK}`)
 		const stream = batch.subarray(BATCH_HEADER_BYTES)
 		const plain = codec === 'none' ? stream : await decompressStream(compression, codec, stream, decompressedBytesMax)
 		const count = batchRecordCount(batch, 0)
 		const baseTimestamp = batchBaseTimestamp(batch, 0)
 		walk.reset(0, baseTimestamp, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, false)
 		walkRecords(plain, walk, plain.length, count)
-		if (walk.failure !== null) fault(`record ${walk.index} is broken: ${walk.failure}`)
-		else if (walk.at !== plain.length) fault(`${plain.length - walk.at} bytes left after the last record`)
-		else if (count - 1 > batchLastOffsetDelta(batch, 0)) {
-			fault(`${count} records do not fit a last offset delta of ${batchLastOffsetDelta(batch, 0)}`)
-		} else if (isTimeWrong(batch, count)) {
-			fault(`largest time is ${walk.maxTimestamp}, the header has ${batchMaxTimestamp(batch, 0)}`)
+		if (walk.failure !== null) return wrong(`record ${walk.index} is broken: ${walk.failure}`)
+		if (walk.at !== plain.length) return wrong(`${plain.length - walk.at} bytes left after the last record`)
+		if (count - 1 > batchLastOffsetDelta(batch, 0)) {
+			return wrong(`${count} records do not fit a last offset delta of ${batchLastOffsetDelta(batch, 0)}`)
 		}
+		if (!isTimeWrong(batch, count)) return null
+		const problem = `largest time is ${walk.maxTimestamp}, the header has ${batchMaxTimestamp(batch, 0)}`
+		return { problem, largestTimestamp: walk.maxTimestamp }
 	} catch (error) {
 		if (!(error instanceof CodecError) && !(error instanceof RecordFormatError)) throw error
-		fault(error.message)
+		return wrong(error.message)
 	}
 }
 
