@@ -265,9 +265,13 @@ function settle(core: LogCore, options: LoadOptions): void {
 		})
 	}
 	core.logEndOffset = end
-	// A compacted log that was cut inside a gap ends lower after a start: what comes there now was never compacted.
-	if (core.cleanedOffset !== null) core.cleanedOffset = Math.min(core.cleanedOffset, end)
 	core.logStartOffset = Math.max(options.logStartOffset, segments.first.baseOffset)
+	if (core.cleanedOffset !== null && core.cleanedOffset > end) {
+		// A compacted log that was cut inside a gap ends lower after a start: what comes there now was never compacted.
+		const fields = { log: core.name, checkpoint: core.cleanedOffset, from: core.logStartOffset }
+		services.logger.warn('cleaner checkpoint lies outside the log, it is reset', fields)
+		core.cleanedOffset = core.logStartOffset
+	}
 	core.highWatermark = core.logStartOffset
 	core.recoveryPoint = options.isClean ? end : Math.min(options.recoveryPoint, end)
 	core.epochs.truncateFromEnd(end + 1)
