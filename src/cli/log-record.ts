@@ -80,7 +80,7 @@ function groupValue(value: Buffer): Record<string, unknown> {
 	}
 }
 
-function bytesField(bytes: Buffer | null): { text: string | null; encoding: 'utf8' | 'base64' } {
+export function bytesField(bytes: Buffer | null): { text: string | null; encoding: 'utf8' | 'base64' } {
 	if (bytes === null) return { text: null, encoding: 'utf8' }
 	return isUtf8(bytes)
 		? { text: bytes.toString('utf8'), encoding: 'utf8' }

@@ -50,7 +50,7 @@ const OFFLINE = new Set(['log:repair', 'log:compare'])
 function offline(): string {
 	const copy = `${cleanup.folder()}/data`
 	for (const to of [copy, join(folder, 'other')]) {
-		cpSync(broker.dataDir, to, { recursive: true, force: true, filter: (from) => !from.endsWith('.lock') })
+		cpSync(broker.dataDir, to, { recursive: true, force: true, filter: (from) => !/\.(lock|sock)$/.test(from) })
 	}
 	return copy
 }
