@@ -7,7 +7,6 @@ import { type AclRecord, ERR, FLAG, OP } from '../messages.js'
 import { type Identity, isAllowed, PERM, resolveAcl } from './acl.js'
 import { type DataTree, SYSTEM_PATHS } from './data-tree.js'
 import { isRoughlyPath, isValidPath, parentOf, sequenceSuffix } from './paths.js'
-import { owned } from './snapshot.js'
 import { NODE_KIND, type NodeKind, type TreeChange } from './transaction.js'
 
 /** Who asks, and of what. */
@@ -57,7 +56,7 @@ export function checkCreate(context: WriteContext, type: number, body: CreateBod
 	return {
 		kind: 'create',
 		path,
-		data: owned(body.data),
+		data: body.data,
 		acl,
 		owner: isEphemeral ? context.sessionId : 0n,
 		nodeKind,
@@ -100,7 +99,7 @@ export function checkSetData(
 	if (node === undefined) return ERR.noNode
 	if (!isAllowed(node.acl, PERM.write, context.identities)) return ERR.noAuth
 	if (version !== -1 && version !== node.version) return ERR.badVersion
-	return { kind: 'set', path, data: owned(data), version: (node.version + 1) | 0 }
+	return { kind: 'set', path, data: data, version: (node.version + 1) | 0 }
 }
 
 export function checkSetAcl(

@@ -9,13 +9,14 @@
 
 import { assert, present } from '../../base/assert.js'
 import type { AclRecord, StatRecord } from '../messages.js'
+import { dataLength, type NodeData, packData } from './node-data.js'
 import { joinPath, nameOf, parentOf } from './paths.js'
 import { type CreateChange, NODE_KIND, type NodeKind, type TreeChange } from './transaction.js'
 
 const NO_CHILDREN: ReadonlySet<string> = new Set()
 
 export interface Znode {
-	data: Buffer | null
+	data: NodeData
 	acl: readonly AclRecord[]
 	czxid: number
 	mzxid: number
@@ -153,7 +154,7 @@ export class DataTree {
 			if (current !== null && undo.parent !== null) this.#take(undo.path, current, undo.parent)
 		} else {
 			if (current === null && undo.parent !== null) this.#insert(undo.path, undo.node, undo.parent)
-			this.#dataBytes += (undo.before.data?.length ?? 0) - (undo.node.data?.length ?? 0)
+			this.#dataBytes += dataLength(undo.before.data) - dataLength(undo.node.data)
 			Object.assign(undo.node, undo.before)
 		}
 		if (undo.parent !== null) {
@@ -225,7 +226,7 @@ export class DataTree {
 
 	#remember(path: string, node: Znode): void {
 		this.#nodes.set(path, node)
-		this.#dataBytes += path.length + (node.data?.length ?? 0)
+		this.#dataBytes += path.length + dataLength(node.data)
 		if (node.kind !== NODE_KIND.plain) this.expirable.add(path)
 		if (node.owner === 0n) return
 		this.#ephemeralCount++
@@ -236,7 +237,7 @@ export class DataTree {
 
 	#forget(path: string, node: Znode): void {
 		this.#nodes.delete(path)
-		this.#dataBytes -= path.length + (node.data?.length ?? 0)
+		this.#dataBytes -= path.length + dataLength(node.data)
 		this.expirable.delete(path)
 		if (node.owner === 0n) return
 		this.#ephemeralCount--
@@ -246,14 +247,15 @@ export class DataTree {
 	}
 
 	#setData(node: Znode, data: Buffer | null): void {
-		this.#dataBytes += (data?.length ?? 0) - (node.data?.length ?? 0)
-		node.data = data
+		const kept = packData(data)
+		this.#dataBytes += dataLength(kept) - dataLength(node.data)
+		node.data = kept
 	}
 }
 
 function emptyNode(): Znode {
 	return {
-		data: Buffer.alloc(0),
+		data: '',
 		acl: WORLD_ALL,
 		czxid: 0,
 		mzxid: 0,
@@ -272,7 +274,7 @@ function emptyNode(): Znode {
 
 function newNode(change: CreateChange, zxid: number, timeMs: number): Znode {
 	return {
-		data: change.data,
+		data: packData(change.data),
 		acl: sharedAcl(change.acl),
 		czxid: zxid,
 		mzxid: zxid,
@@ -282,7 +284,8 @@ function newNode(change: CreateChange, zxid: number, timeMs: number): Znode {
 		version: 0,
 		aversion: 0,
 		counter: 0,
-		owner: change.owner,
+		// One zero for all: every bigint that is read is an object of its own.
+		owner: change.owner === 0n ? 0n : change.owner,
 		kind: change.nodeKind,
 		ttlMs: change.ttlMs,
 		children: null,
@@ -309,7 +312,7 @@ export function statOf(node: Znode): StatRecord {
 		cversion: (node.counter * 2 - numChildren) | 0,
 		aversion: node.aversion,
 		ephemeralOwner: node.owner,
-		dataLength: node.data?.length ?? 0,
+		dataLength: dataLength(node.data),
 		numChildren,
 		pzxid: node.pzxid,
 	}

@@ -22,6 +22,7 @@ import {
 } from '../messages.js'
 import { type Identity, isAllowed, maskAcl, PERM } from './acl.js'
 import { type DataTree, statOf } from './data-tree.js'
+import { unpackData } from './node-data.js'
 import { WATCH_MODE, WATCH_TYPE, type WatchTable } from './watches.js'
 
 /** Who reads: its identities, session, and how to tell it of an event at once. */
@@ -59,7 +60,7 @@ const getData: Read = ({ tree, watches, peer }, reader, writer) => {
 	const node = lookup(tree, path)
 	if (node === undefined) return ERR.noNode
 	if (!isAllowed(node.acl, PERM.read, peer.identities)) return ERR.noAuth
-	writer.buffer(node.data)
+	writer.buffer(unpackData(node.data))
 	statRecord.write(writer, statOf(node))
 	if (watch) watches.addData(path, peer)
 	return ERR.ok
@@ -182,7 +183,7 @@ const multiRead: Read = ({ tree, peer }, reader, writer) => {
 		}
 		multiHeader.write(writer, { type, done: false, err: ERR.ok })
 		if (type === OP.getData) {
-			writer.buffer(node.data)
+			writer.buffer(unpackData(node.data))
 			statRecord.write(writer, statOf(node))
 		} else {
 			const children = tree.children(node)

@@ -8,7 +8,7 @@ import { JuteError, JuteReader } from '../jute.js'
 import { DataTree } from './data-tree.js'
 import { zxidOf } from './files.js'
 import { FRAME_HEADER, findFrame, readFrame } from './frames.js'
-import { owned, readSnapshot, type StoredSession } from './snapshot.js'
+import { readSnapshot, type StoredSession } from './snapshot.js'
 import { type Transaction, transaction } from './transaction.js'
 
 /** The data directory holds what no crash leaves. `file` and `position` say where. */
@@ -137,7 +137,6 @@ function replayOne(state: State, name: string, at: number, value: Transaction): 
 		if (sessionId > state.lastSessionId) state.lastSessionId = sessionId
 	} else if (session.kind === 'closed') state.sessions.delete(sessionId)
 	for (const change of value.changes) {
-		const kept = change.kind === 'create' || change.kind === 'set' ? { ...change, data: owned(change.data) } : change
-		state.tree.replay(kept, value.zxid, value.timeMs)
+		state.tree.replay(change, value.zxid, value.timeMs)
 	}
 }

@@ -15,6 +15,7 @@ import { JuteError, JuteReader, JuteWriter } from '../jute.js'
 import type { AclRecord } from '../messages.js'
 import { DataTree, type Znode } from './data-tree.js'
 import { frameOf, readFrame } from './frames.js'
+import { packData, unpackData } from './node-data.js'
 import { type NodeKind, readAcl, writeAcl } from './transaction.js'
 
 const FIRST = 1
@@ -129,7 +130,7 @@ function decodeSnapshot(bytes: Buffer): Snapshot | null {
 	const lastSessionId = first.long()
 	const sessions: StoredSession[] = []
 	for (let left = first.count(16); left > 0; left--) {
-		sessions.push({ id: first.long(), timeoutMs: first.int(), password: owned(first.buffer()) ?? Buffer.alloc(0) })
+		sessions.push({ id: first.long(), timeoutMs: first.int(), password: Buffer.from(first.buffer() ?? []) })
 	}
 	const tree = new DataTree()
 	const acls = new Map<string, readonly AclRecord[]>()
@@ -153,7 +154,7 @@ function decodeSnapshot(bytes: Buffer): Snapshot | null {
 
 function writeNode(writer: JuteWriter, path: string, node: Znode): void {
 	writer.ustring(path)
-	writer.buffer(node.data)
+	writer.buffer(unpackData(node.data))
 	writeAcl(writer, node.acl)
 	writer.safeLong(node.czxid)
 	writer.safeLong(node.mzxid)
@@ -170,7 +171,7 @@ function writeNode(writer: JuteWriter, path: string, node: Znode): void {
 
 /** `acls` shares equal lists: nearly all nodes have the same one. */
 function readNode(reader: JuteReader, acls: Map<string, readonly AclRecord[]>): Znode {
-	const data = owned(reader.buffer())
+	const data = packData(reader.buffer())
 	const list = readAcl(reader)
 	const key = JSON.stringify(list)
 	const acl = acls.get(key) ?? list
@@ -186,17 +187,10 @@ function readNode(reader: JuteReader, acls: Map<string, readonly AclRecord[]>): 
 		version: reader.int(),
 		aversion: reader.int(),
 		counter: reader.int(),
-		owner: reader.long(),
+		// As in `data-tree.ts`: one zero for all.
+		owner: reader.long() || 0n,
 		kind: reader.int() as NodeKind,
 		ttlMs: reader.safeLong(),
 		children: null,
 	}
-}
-
-/** A copy with memory of its own, so that a small value pins no large buffer. */
-export function owned(data: Buffer | null): Buffer | null {
-	if (data === null) return null
-	const copy = Buffer.allocUnsafeSlow(data.length)
-	data.copy(copy)
-	return copy
 }
