@@ -44,7 +44,7 @@ async function contents(bootstrap: string, topics: readonly string[]): Promise<R
 	const all: Record<string, string[]> = {}
 	for (const topic of topics) {
 		const { code, stdout, stderr } = await kcli(['consume', topic, '-e', '-J', '-q', '-b', bootstrap])
-		expect([code, stderr]).toEqual([0, ''])
+		expect([code, stderr], `${topic} at ${bootstrap}`).toEqual([0, ''])
 		// The leader's epoch is not the record's.
 		all[topic] = stdout
 			.trim()
@@ -119,6 +119,12 @@ describe.skipIf(!HAS_JAVA)('a data folder of ours', () => {
 		cleanup.add(() => peers(['stop', home]))
 		expect((await peers(['broker', home, '1', port, zookeeper, ...SETTINGS])).code).toBe(0)
 		const kafka = `127.0.0.1:${port}`
+		// It takes connections before its controller has told it of any topic.
+		await until('its topics', async () => {
+			const { stdout } = await kcli(['topic', 'list', '--only', 'offline', '-o', 'name', '-b', kafka])
+			const { stdout: all } = await kcli(['topic', 'list', '-o', 'name', '-b', kafka])
+			return stdout === '' && topics.every((topic) => all.split('\n').includes(topic))
+		})
 		expect(
 			await contents(
 				kafka,
