@@ -266,7 +266,7 @@ describe('roll and flush', () => {
 		const again = await openLog(disk)
 		await check(again.log)
 		// Not closed: the next start finds no marker of a clean stop.
-		disk.restart('process', Math.random)
+		disk.restart('process', () => 0)
 		await check((await openLog(disk)).log)
 	})
 

@@ -3,11 +3,13 @@
  * started again in between, with snapshots every hundred transactions.
  *
  *     KCLI_ZK_HISTORY=40 npx vitest run test/zk/history      # lives of the server; 4 in every run
+ *     KCLI_ZK_SEED=7 …                                       # what the clients do; when it happens is the machine's
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compileEntry } from '../../helpers/compile-entry.js'
+import { seeded } from '../../helpers/seeded.js'
 import { until } from '../../helpers/until.js'
 import { temporaryFolder } from '../fixture.js'
 import { RawClient } from '../raw-client.js'
@@ -16,6 +18,7 @@ import { History, HistoryClient, ROOT, type Stamped } from './recorder.js'
 import { faultOfWatch } from './watched.js'
 
 const LIVES = Number(process.env['KCLI_ZK_HISTORY'] ?? 4)
+const SEED = Number(process.env['KCLI_ZK_SEED'] ?? 1)
 const ANSWERS_A_LIFE = 500
 const WORKERS = 8
 const WATCHERS = 2
@@ -64,10 +67,10 @@ class ServerProcess {
 	}
 }
 
-function randomAct(client: number, count: number): Act {
+function randomAct(random: () => number, client: number, count: number): Act {
 	const value = `${client}-${count}`
-	const version = Math.random() < 0.5 ? -1 : Math.floor(Math.random() * 4)
-	const kind = Math.floor(Math.random() * 10)
+	const version = random() < 0.5 ? -1 : Math.floor(random() * 4)
+	const kind = Math.floor(random() * 10)
 	if (kind < 2) return { kind: 'create', value }
 	if (kind < 6) return { kind: 'set', value, version }
 	return kind < 7 ? { kind: 'delete', version } : { kind: 'get' }
@@ -98,9 +101,10 @@ test(`${LIVES} lives of a server that is killed: writes linearizable, watches in
 		let isOver = false
 		const worker = async (id: number): Promise<void> => {
 			const client = new HistoryClient(history, id, address, id >= WORKERS)
+			const random = seeded(SEED * 1000 + id)
 			for (let count = 0; !isOver; count++) {
-				const path = `${ROOT}/${Math.floor(Math.random() * NODES)}`
-				await client.act(path, id >= WORKERS ? { kind: 'get' } : randomAct(id, count))
+				const path = `${ROOT}/${Math.floor(random() * NODES)}`
+				await client.act(path, id >= WORKERS ? { kind: 'get' } : randomAct(random, id, count))
 			}
 			await client.end()
 		}
